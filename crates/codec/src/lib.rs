@@ -1,0 +1,13 @@
+//! The bytes on disk and on the wire.
+//!
+//! What is written once is read for ever, so every encoding here has a drawing in
+//! `docs/formats.md`, a golden file in `golden/` and a test that fails when either stops
+//! being true. Decoding takes any bytes and never panics.
+//!
+//! **Invariant:** the order of encoded keys is the order of the values they encode.
+//!
+//! **Deliberately absent:** I/O, and any knowledge of which table a key lives in.
+
+mod partition_prefix;
+
+pub use partition_prefix::{PartitionPrefix, PrefixError};

@@ -1,0 +1,302 @@
+//! Reads the engine's journal before the engine does, and tells a torn tail from damage.
+//!
+//! On opening, the engine cuts its journal at the first bytes that it cannot parse, wherever
+//! they are, and says nothing; at some others it refuses to open at all. Both are wrong for
+//! somebody: a flipped bit in the middle would silently drop acknowledged commits, and a tail
+//! torn by a power cut, which is normal, would keep the store shut.
+//!
+//! ```text
+//!  batch 1 │ batch 2 │ batch 3 │ ▒▒▒▒▒▒▒▒▒ │ batch 5: "durable up to 3"     torn: cut at ▒
+//!  batch 1 │ batch 2 │ ▒▒▒▒▒▒▒ │ batch 4: "durable up to 3"                 damaged: refuse
+//! ```
+//!
+//! The format is the engine's own, version 3, which is why its version is pinned:
+//!
+//! ```text
+//!  start   01 │ items: u32 │ seqno: u64
+//!  item    02 │ kind: u8 │ compression: u8 │ table: u64 │ key: u16 │ value: u32 │ stored: u32 │ key │ value
+//!  clear   04 │ table: u64
+//!  end     03 │ xxh3 of all items: u64 │ "FJL" 03                  little-endian throughout
+//! ```
+//!
+//! What follows the last batch is the zeroes that the file was created with.
+
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "positions within a file that is held in memory, and counts of its batches"
+)]
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::SeekFrom;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::marker::{self, Marker};
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const MAGIC: [u8; 4] = *b"FJL\x03";
+
+/// What the journals of a store say.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Inspection {
+    /// The number of the last whole commit in the journals; `None` when they hold none.
+    pub last_commit: Option<u64>,
+    /// The highest commit that any whole batch says is durable.
+    pub durable_commit: u64,
+    /// Whole batches in the journals.
+    pub batches: u64,
+    /// The file that commits are appended to, and the position behind its last whole batch.
+    pub end: Option<(PathBuf, u64)>,
+    /// Bytes behind that position that are not zero up to the last one that is not: what a
+    /// crash left of batches that were never acknowledged.
+    pub torn_bytes: u64,
+    last_seqno: Option<u64>,
+}
+
+/// Why a journal cannot be trusted.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// Acknowledged commits are damaged.
+    #[error("{} is damaged at byte {position}: {what}", file.display())]
+    Damaged {
+        /// The file.
+        file: PathBuf,
+        /// Where the first bytes stand that are wrong.
+        position: u64,
+        /// Why they cannot be a torn tail.
+        what: String,
+    },
+    /// The files could not be read.
+    #[error("{} could not be read: {source}", file.display())]
+    Io {
+        /// The file or folder.
+        file: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Reads all journals of the engine in `folder` and changes nothing.
+///
+/// # Errors
+///
+/// When acknowledged commits are damaged, or a file cannot be read.
+pub fn inspect(folder: &Path) -> Result<Inspection, InspectError> {
+    let mut journals = journal_files(folder)
+        .map_err(|source| InspectError::Io { file: folder.to_owned(), source })?;
+    let mut found = Inspection::default();
+    let Some((_, active)) = journals.pop() else { return Ok(found) };
+    for (_, sealed) in journals {
+        let bytes = read(&sealed)?;
+        let end = found.walk(&sealed, &bytes)?;
+        // A file is synced before the next one is begun: nothing in it can be torn.
+        if let Some(position) = first_nonzero(&bytes, end) {
+            let what = "a journal that is no longer written to has unreadable bytes".to_owned();
+            return Err(InspectError::Damaged { file: sealed, position: to_u64(position), what });
+        }
+    }
+
+    let bytes = read(&active)?;
+    let end = found.walk(&active, &bytes)?;
+    let torn_until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    found.torn_bytes = to_u64(torn_until.saturating_sub(end));
+    if found.torn_bytes > 0
+        && let Some(what) = found.acknowledged_loss(&bytes, end)
+    {
+        return Err(InspectError::Damaged { file: active, position: to_u64(end), what });
+    }
+    found.end = Some((active, to_u64(end)));
+    Ok(found)
+}
+
+/// Cuts off what [`inspect`] found to be torn.
+///
+/// # Errors
+///
+/// When the file cannot be changed.
+pub(crate) fn cut_torn_tail(found: &Inspection) -> io::Result<()> {
+    if let (Some((file, end)), 1..) = (&found.end, found.torn_bytes) {
+        let file = OpenOptions::new().write(true).open(file)?;
+        file.set_len(*end)?;
+        file.sync_all()?;
+    }
+    Ok(())
+}
+
+/// The journals of a folder, oldest first, with their numbers.
+fn journal_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        if let (true, Some(number)) = (is_journal, number) {
+            files.push((number, path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The number of the journal that is written to.
+pub(crate) fn newest(folder: &Path) -> io::Result<u64> {
+    let newest = journal_files(folder)?.pop();
+    newest.map(|(number, _)| number).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, InspectError> {
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let mut bytes = vec![0; usize::try_from(end_of_data(&file)?).unwrap_or(usize::MAX)];
+        file.rewind()?;
+        file.read_exact(&mut bytes)?;
+        Ok(bytes)
+    };
+    read().map_err(|source| InspectError::Io { file: path.to_owned(), source })
+}
+
+/// Where the zeroes begin that were never written: a new journal is 64 MiB of them, and
+/// reading those would be most of the time it takes to open a small store.
+fn end_of_data(file: &File) -> io::Result<u64> {
+    let mut end = 0;
+    loop {
+        match rustix::fs::seek(file, SeekFrom::Data(end)) {
+            Ok(data) => end = rustix::fs::seek(file, SeekFrom::Hole(data))?,
+            Err(rustix::io::Errno::NXIO) => return Ok(end),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+impl Inspection {
+    /// What whole batches behind a gap say about the commits in the gap, if it is bad.
+    fn acknowledged_loss(&mut self, bytes: &[u8], gap: usize) -> Option<String> {
+        let markers: Vec<Marker> = batches_behind(bytes, gap).map(|batch| batch.marker).collect();
+        let Marker { commit, durable } = *markers.iter().max_by_key(|marker| marker.durable)?;
+        self.durable_commit = self.durable_commit.max(durable);
+        // The first commit in the gap. Where no whole one stands before it, only the last one
+        // in it is known; the tables tell the rest once they are open.
+        let lost = match self.last_commit {
+            Some(last) => last + 1,
+            None => markers.first()?.commit - 1,
+        };
+        (durable >= lost).then(|| {
+            format!(
+                "commit {commit} is whole further on and says that everything up to commit \
+                 {durable} was acknowledged"
+            )
+        })
+    }
+
+    /// Takes in the whole batches from the start of a file and returns where they end.
+    fn walk(&mut self, file: &Path, bytes: &[u8]) -> Result<usize, InspectError> {
+        let mut end = 0;
+        while let Some(batch) = Batch::parse(bytes.get(end..).unwrap_or_default()) {
+            let commit = batch.marker.commit;
+            let damaged = |what| {
+                let position = to_u64(end);
+                Err(InspectError::Damaged { file: file.to_owned(), position, what })
+            };
+            if let Some(last) = self.last_commit.filter(|last| last + 1 != commit) {
+                return damaged(format!("commit {commit} follows commit {last}"));
+            }
+            // The engine's checksum does not cover this number, and the engine orders by it.
+            if self.last_seqno.is_some_and(|last| last >= batch.seqno) {
+                return damaged(format!("commit {commit} is not behind the one before it"));
+            }
+            self.last_seqno = Some(batch.seqno);
+            end += batch.bytes;
+            self.batches += 1;
+            self.last_commit = Some(commit);
+            self.durable_commit = self.durable_commit.max(batch.marker.durable);
+        }
+        Ok(end)
+    }
+}
+
+/// Every whole batch that starts anywhere behind `from`.
+fn batches_behind(bytes: &[u8], from: usize) -> impl Iterator<Item = Batch> + '_ {
+    let rest = bytes.get(from..).unwrap_or_default();
+    (0..rest.len()).filter_map(|at| Batch::parse(rest.get(at..)?))
+}
+
+fn first_nonzero(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    rest.iter().position(|byte| *byte != 0).map(|at| from + at)
+}
+
+fn to_u64(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// A whole batch: framed, checksummed and numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Batch {
+    bytes: usize,
+    /// The engine's own order of batches.
+    seqno: u64,
+    marker: Marker,
+}
+
+impl Batch {
+    /// The batch at the front of `input`, if there is one.
+    fn parse(input: &[u8]) -> Option<Self> {
+        let mut rest = input;
+        if take(&mut rest)? != [START] {
+            return None;
+        }
+        let count = u32::from_le_bytes(take(&mut rest)?);
+        let seqno = u64::from_le_bytes(take(&mut rest)?);
+        let items = rest;
+        let mut last = None;
+        for _ in 0..count {
+            last = Some(Item::parse(&mut rest)?);
+        }
+        let items = items.get(..items.len() - rest.len())?;
+        if take(&mut rest)? != [END] {
+            return None;
+        }
+        let checksum = u64::from_le_bytes(take(&mut rest)?);
+        if take(&mut rest)? != MAGIC || xxh3_64(items) != checksum {
+            return None;
+        }
+        let marker = last.filter(|item| item.key == marker::KEY)?;
+        let marker = Marker::decode(marker.value)?;
+        Some(Self { bytes: input.len() - rest.len(), seqno, marker })
+    }
+}
+
+struct Item<'a> {
+    key: &'a [u8],
+    value: &'a [u8],
+}
+
+impl<'a> Item<'a> {
+    fn parse(rest: &mut &'a [u8]) -> Option<Self> {
+        if take(rest)? != [ITEM] {
+            return None;
+        }
+        let [_kind, _compression] = take(rest)?;
+        let _table: [u8; 8] = take(rest)?;
+        let key = usize::from(u16::from_le_bytes(take(rest)?));
+        let _value: [u8; 4] = take(rest)?;
+        let stored = usize::try_from(u32::from_le_bytes(take(rest)?)).ok()?;
+        Some(Self { key: take_slice(rest, key)?, value: take_slice(rest, stored)? })
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+    let (chunk, behind) = rest.split_first_chunk()?;
+    *rest = behind;
+    Some(*chunk)
+}
+
+fn take_slice<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (slice, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(slice)
+}

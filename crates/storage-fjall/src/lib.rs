@@ -1,0 +1,33 @@
+//! The default backend: tables on disk, by the embedded engine fjall.
+//!
+//! ```text
+//!  commit ─► room? ─► pressure? ─► conditions ─► journal (page cache) ─► memtables ─► visible
+//!                                                   │
+//!  sync ────────────────────────────── fdatasync ───┘      commits go on meanwhile
+//! ```
+//!
+//! The engine is used by rules that were measured, and guarded where it is known to be weak:
+//!
+//! - Every batch ends with a row that holds its number and the highest number known to be
+//!   durable. [`journal`] reads these before the engine opens, so a torn tail is cut off, and
+//!   damage to anything acknowledged is an error and never a silent loss.
+//! - `sync` waits for the disk on a file handle of its own, so that commits do not wait for
+//!   it.
+//! - Commits are refused while the disk has less than a reserve free: an engine that runs into
+//!   the end of the disk stops.
+//!
+//! **Invariant:** commits are numbered 1, 2, 3 …; a reopened store holds exactly the batches up
+//! to some number, and that number is at least the highest one that a sync acknowledged.
+//!
+//! **Deliberately absent:** a second journal in front of the engine's (measured: it gains
+//! nothing), and clearing whole tables (the engine keeps journals for ever after it).
+
+mod files;
+pub mod journal;
+mod marker;
+mod pressure;
+mod settings;
+mod store;
+
+pub use settings::Settings;
+pub use store::FjallStore;

@@ -1,0 +1,33 @@
+//! What can be set, and what was measured to be a good default.
+
+/// Settings of a [`FjallStore`](crate::FjallStore). The defaults suit a server with a few GiB
+/// of memory; none of them changes what is on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Bytes of new rows that a table keeps in memory before it writes them to a file. Small
+    /// memtables mean short stalls and a fast start after a crash.
+    pub memtable_bytes: u64,
+    /// Bytes of journal above which tables that lag behind are written out, at least 64 MiB.
+    /// This bounds what is read again after a crash.
+    pub journal_bytes_max: u64,
+    /// Bytes of file blocks kept in memory, shared by all tables.
+    pub cache_bytes: u64,
+    /// Bytes of free disk below which commits are refused.
+    pub disk_reserve_bytes: u64,
+    /// Threads that write out and merge tables, at least 1.
+    pub worker_threads: usize,
+}
+
+const MIB: u64 = 1024 * 1024;
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            memtable_bytes: 16 * MIB,
+            journal_bytes_max: 128 * MIB,
+            cache_bytes: 64 * MIB,
+            disk_reserve_bytes: 256 * MIB,
+            worker_threads: 2,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What opening does besides opening.
+
+use std::fs;
+
+use seriatim_storage::conformance::{Place, workload};
+use seriatim_storage::{Batch, KeyRange, Read, Store};
+use seriatim_storage_fjall::{FjallStore, Settings};
+
+use crate::on_disk::OnDisk;
+
+#[test]
+fn a_store_whose_creation_was_cut_short_is_created_anew() {
+    // The engine makes its journal first and its version file last. Killed in between, it
+    // would refuse its own journal for ever: "file exists".
+    let place = OnDisk::new();
+    fs::create_dir(place.engine_folder()).unwrap();
+    fs::write(place.engine_folder().join("0.jnl"), [0; 100]).unwrap();
+    let store = place.open(&workload::schema()).expect("the store opens");
+    workload::commit(&*store, 0, 1).expect("commit");
+}
+
+#[test]
+fn opening_tells_what_was_found_and_what_was_cut_off() {
+    let place = OnDisk::new();
+    let open =
+        || FjallStore::open(place.folder.path(), &workload::schema(), Settings::default()).unwrap();
+    let store = open();
+    assert_eq!(store.found_on_open().last_commit, None, "a new store");
+    for number in 1..=3 {
+        workload::commit(&store, 0, number).unwrap();
+        store.sync().unwrap();
+    }
+    drop(store);
+    let store = open();
+    let found = store.found_on_open().clone();
+    assert_eq!((found.last_commit, found.durable_commit, found.torn_bytes), (Some(3), 2, 0));
+    drop(store);
+    let (file, end) = found.end.unwrap();
+    let torn = fs::read(&file).unwrap()[..usize::try_from(end).unwrap() - 1].to_vec();
+    fs::write(&file, torn).unwrap();
+    let store = open();
+    assert_eq!(store.found_on_open().last_commit, Some(2));
+    assert!(store.found_on_open().torn_bytes > 0);
+    assert_eq!(workload::next_batch_of(&store, 0), 3);
+}
+
+#[test]
+fn rows_move_from_the_journal_to_tables_and_old_journals_go_away() {
+    // 300 MiB through memtables of 16 MiB: the journal is begun anew several times.
+    const ROWS: u32 = 300;
+    let place = OnDisk::new();
+    let schema = workload::schema();
+    let table = schema.tables().next().unwrap();
+    let store = FjallStore::open(place.folder.path(), &schema, Settings::default()).unwrap();
+    for n in 0..ROWS {
+        let mut batch = Batch::new();
+        batch.put(table, n.to_be_bytes().to_vec(), vec![n.to_le_bytes()[0]; 1 << 20]);
+        store.commit(batch).unwrap();
+    }
+    store.sync().unwrap();
+    drop(store);
+    let store = FjallStore::open(place.folder.path(), &schema, Settings::default()).unwrap();
+    assert_eq!(store.found_on_open().last_commit, Some(ROWS.into()));
+    let stats = store.stats().unwrap();
+    assert!(stats.tables[0].bytes > 100 << 20, "{stats:?}");
+    assert!(stats.journal_bytes < 280 << 20, "{stats:?}");
+    for n in 0..ROWS {
+        let value = store.get(table, &n.to_be_bytes()).unwrap().unwrap();
+        assert!(value.len() == 1 << 20 && value.iter().all(|byte| *byte == n.to_le_bytes()[0]));
+    }
+    assert_eq!(store.is_range_empty(table, &KeyRange::at_or_after(&ROWS.to_be_bytes())), Ok(true));
+}

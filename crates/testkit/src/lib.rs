@@ -1,0 +1,8 @@
+//! Fixtures that tests and benchmarks share.
+//!
+//! **Invariant:** what is generated depends on the arguments alone, so that a run can be
+//! repeated and two stores can be given the same bytes.
+
+mod commands;
+
+pub use commands::{CommandRows, PAIRS_PER_COMMAND, command_schema};

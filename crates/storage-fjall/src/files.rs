@@ -46,6 +46,15 @@ pub(crate) fn remove_unfinished_engine(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the names of files and folders durable that were created at opening. A table whose
+/// folder is gone after a power cut would be an empty table.
+pub(crate) fn sync_folders(path: &Path) -> io::Result<()> {
+    let engine = engine_folder(path);
+    let parent = path.canonicalize()?.parent().map(Path::to_owned);
+    let ours = [engine.join("keyspaces"), engine, path.to_owned()];
+    ours.into_iter().chain(parent).try_for_each(|folder| File::open(folder)?.sync_all())
+}
+
 /// Bytes that are free for us on the disk of a folder.
 pub(crate) fn free_bytes(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;

@@ -71,6 +71,7 @@ impl FjallStore {
     /// When the store is in use, damaged, from a newer build or cannot be read or written.
     pub fn open(path: &Path, schema: &Schema, settings: Settings) -> Result<Self, OpenError> {
         let failed = |cause: String| OpenError::Failed { path: path.display().to_string(), cause };
+        settings.check().map_err(failed)?;
         let lock = files::lock(path)?;
         let folder = files::engine_folder(path);
         files::remove_unfinished_engine(&folder).map_err(|error| failed(error.to_string()))?;
@@ -86,6 +87,7 @@ impl FjallStore {
                 what: format!("the tables end with commit {commit}, {least} was acknowledged"),
             });
         }
+        files::sync_folders(path).map_err(|error| failed(error.to_string()))?;
         let journal = JournalSync::open(&folder).map_err(|error| failed(error.to_string()))?;
         Ok(Self {
             tables: Arc::new(tables),
@@ -106,6 +108,16 @@ impl FjallStore {
     #[must_use]
     pub fn found_on_open(&self) -> &Inspection {
         &self.opened
+    }
+
+    /// The engine says only that it has stopped when one of its workers has failed.
+    fn describe(&self, error: &fjall::Error) -> String {
+        if !matches!(error, fjall::Error::Poisoned) {
+            return error.to_string();
+        }
+        let free = files::free_bytes(&self.path)
+            .map_or_else(|error| error.to_string(), |bytes| format!("{bytes} bytes are free"));
+        format!("writing out or merging tables failed in the background ({free} on the disk)")
     }
 
     /// Refuses a commit that could run into the end of the disk.
@@ -390,7 +402,9 @@ impl Store for FjallStore {
 
     fn commit(&self, batch: Batch) -> Result<(), CommitError> {
         let tables = &self.tables;
-        let stop = |error: fjall::Error| CommitError::Failed(tables.poison.poison("commit", error));
+        let stop = |error: fjall::Error| {
+            CommitError::Failed(tables.poison.poison("commit", self.describe(&error)))
+        };
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         tables.poison.check()?;
         let batch_bytes = u64::try_from(batch.bytes()).unwrap_or(u64::MAX);
@@ -415,7 +429,9 @@ impl Store for FjallStore {
 
     fn health(&self) -> Result<(), Poisoned> {
         self.tables.poison.check()?;
-        self.tables.check_alive().map_err(|error| self.tables.poison.poison("write-out", error))
+        self.tables
+            .check_alive()
+            .map_err(|error| self.tables.poison.poison("write-out", self.describe(&error)))
     }
 
     fn stats(&self) -> Result<Stats, ReadError> {

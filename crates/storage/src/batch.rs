@@ -26,6 +26,9 @@ use crate::{
 };
 
 /// Operations over any tables, to be committed together.
+///
+/// Keys and values are handed on as they are, without a copy. A slice of a large buffer keeps
+/// that buffer in memory for as long as the store keeps the row there.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     steps: Vec<Step>,

@@ -101,7 +101,8 @@ pub trait Store: Read + Send + Sync {
     /// operating system may have dropped the bytes it could not write.
     fn sync(&self) -> Result<(), SyncError>;
 
-    /// Whether the store still accepts work. Never waits for a commit that is under way.
+    /// Whether the store still accepts work. Does not wait for a commit that is held up, so
+    /// that somebody can find out why it is.
     ///
     /// # Errors
     ///

@@ -20,6 +20,47 @@ fn a_store_whose_creation_was_cut_short_is_created_anew() {
 }
 
 #[test]
+fn a_process_killed_at_any_step_of_creating_a_store_leaves_one_that_opens() {
+    // In the order in which they appear.
+    let steps = ["lock", "fjall", "fjall/0.jnl", "fjall/version", "fjall/keyspaces/0"]
+        .into_iter()
+        .chain(["fjall/keyspaces/0/current", "fjall/keyspaces/1", "fjall/keyspaces/4/current"]);
+    for step in steps {
+        for _ in 0..3 {
+            let place = OnDisk::new();
+            let mut writer = place.spawn_writer().expect("the writer starts");
+            while !place.folder.path().join(step).exists() {
+                assert_eq!(writer.try_wait().unwrap(), None, "the writer ended before {step}");
+                std::thread::yield_now();
+            }
+            writer.kill().unwrap();
+            writer.wait().unwrap();
+            let store = place.open(&workload::schema());
+            let store = store.unwrap_or_else(|error| panic!("killed at {step}: {error}"));
+            let next = workload::next_batch_of(&*store, 0);
+            workload::commit(&*store, 0, next).expect("commit");
+            store.sync().expect("sync");
+        }
+    }
+}
+
+#[test]
+fn settings_out_of_range_are_refused_before_anything_is_created() {
+    let place = OnDisk::new();
+    let folder = place.folder.path().join("new");
+    let good = Settings::default();
+    for (bad, named) in [
+        (Settings { memtable_bytes: 0, ..good }, "memtable_bytes is 0"),
+        (Settings { journal_bytes_max: 1, ..good }, "journal_bytes_max is 1"),
+        (Settings { worker_threads: 0, ..good }, "worker_threads is 0"),
+    ] {
+        let error = FjallStore::open(&folder, &workload::schema(), bad).err().expect("refused");
+        assert!(error.to_string().contains(named), "{error}");
+        assert!(!folder.exists());
+    }
+}
+
+#[test]
 fn opening_tells_what_was_found_and_what_was_cut_off() {
     let place = OnDisk::new();
     let open =

@@ -1,0 +1,203 @@
+//! The direction of dependencies between our crates: inward only.
+//!
+//! ```text
+//! pure ◄── edge ◄── proof          tool: alone
+//! ```
+//!
+//! **Invariant:** a pure crate compiles without any runtime, because nothing that it is compiled
+//! with is more than a data type or a derive.
+
+use super::Finding;
+use super::metadata::{Metadata, Package};
+use super::tree::Tree;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ring {
+    /// No I/O, no clock, no async, no randomness.
+    Pure,
+    /// Where bytes, sockets, threads and users are.
+    Edge,
+    /// What shows that the others are right. Never shipped.
+    Proof,
+    /// What builds and checks the repository.
+    Tool,
+}
+
+struct Member {
+    name: &'static str,
+    ring: Ring,
+    /// Our crates that it may be compiled with. Development dependencies are free.
+    may_use: &'static [&'static str],
+}
+
+/// A new crate, and a new arrow between two, is a decision about the architecture: it enters here
+/// in the commit that says why.
+const MEMBERS: &[Member] = &[
+    Member { name: "seriatim-types", ring: Ring::Pure, may_use: &[] },
+    Member { name: "seriatim-codec", ring: Ring::Pure, may_use: &["seriatim-types"] },
+    Member { name: "seriatim-storage", ring: Ring::Edge, may_use: &["seriatim-types"] },
+    Member { name: "seriatim-storage-fjall", ring: Ring::Edge, may_use: &["seriatim-storage"] },
+    Member {
+        name: "seriatim-testkit",
+        ring: Ring::Proof,
+        may_use: &["seriatim-types", "seriatim-storage"],
+    },
+    Member {
+        name: "seriatim-bench",
+        ring: Ring::Proof,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-codec",
+            "seriatim-storage",
+            "seriatim-storage-fjall",
+            "seriatim-testkit",
+        ],
+    },
+    Member { name: "xtask", ring: Ring::Tool, may_use: &[] },
+];
+
+/// All that a pure crate may be compiled with: byte buffers, and the derive for errors.
+const PURE_MAY_USE: &[&str] =
+    &["bytes", "thiserror", "thiserror-impl", "syn", "quote", "proc-macro2", "unicode-ident"];
+
+pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (id, package) in metadata.members() {
+        let Some(member) = MEMBERS.iter().find(|member| member.name == package.name) else {
+            let sentence = format!(
+                "`{}` has no ring: add it to the table in xtask/src/tidy/rings.rs in the commit \
+                 that says why it exists",
+                package.name
+            );
+            findings.push(Finding::new(&package.manifest, 1, sentence));
+            continue;
+        };
+        findings.extend(check_arrows(tree, member, package));
+        if member.ring == Ring::Pure {
+            findings.extend(check_closure(tree, metadata, id, package));
+        }
+    }
+    findings
+}
+
+pub(super) fn ring(package: &str) -> Option<Ring> {
+    MEMBERS.iter().find(|member| member.name == package).map(|member| member.ring)
+}
+
+/// The directories of the pure crates.
+pub(super) fn pure_directories() -> impl Iterator<Item = String> {
+    let pure = MEMBERS.iter().filter(|member| member.ring == Ring::Pure);
+    pure.map(|member| format!("crates/{}", member.name.trim_start_matches("seriatim-")))
+}
+
+fn check_arrows(tree: &Tree, member: &Member, package: &Package) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for name in &package.declared {
+        let Some(target) = ring(name) else { continue };
+        let rule = if !points_inward(member.ring, target) {
+            format!("{:?} must not depend on {target:?}; arrows point inward only", member.ring)
+        } else if !member.may_use.contains(&name.as_str()) {
+            "the table in xtask/src/tidy/rings.rs does not have this arrow: it needs its own \
+             commit and its reason"
+                .to_owned()
+        } else {
+            continue;
+        };
+        let line = tree.line_of(&package.manifest, name);
+        let sentence = format!("`{}` depends on `{name}`: {rule}", member.name);
+        findings.push(Finding::new(&package.manifest, line, sentence));
+    }
+    findings
+}
+
+fn check_closure(tree: &Tree, metadata: &Metadata, id: &str, member: &Package) -> Vec<Finding> {
+    let is_allowed = |it: &Package| it.is_member || PURE_MAY_USE.contains(&it.name.as_str());
+    let mut findings = Vec::new();
+    for id in metadata.closure([id], is_allowed) {
+        if let Some(package) = metadata.packages.get(id).filter(|package| !is_allowed(package)) {
+            let sentence = format!(
+                "the pure crate `{}` is compiled with `{}` (pulled in by {}): a pure crate may \
+                 only use {}",
+                member.name,
+                package.name,
+                metadata.who_pulls(id),
+                PURE_MAY_USE.join(", ")
+            );
+            let line = tree.line_of(&member.manifest, &package.name);
+            findings.push(Finding::new(&member.manifest, line, sentence));
+        }
+    }
+    findings
+}
+
+fn points_inward(from: Ring, to: Ring) -> bool {
+    match from {
+        Ring::Pure => to == Ring::Pure,
+        Ring::Edge => matches!(to, Ring::Pure | Ring::Edge),
+        Ring::Proof => to != Ring::Tool,
+        Ring::Tool => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::printed;
+    use super::*;
+
+    fn findings(packages: &[(&str, &[&str])]) -> Vec<String> {
+        let tree = Tree::of(&[("crates/types/Cargo.toml", "[dependencies]\ntokio = \"1\"\n")]);
+        printed(&check(&tree, &Metadata::sample(packages)))
+    }
+
+    #[test]
+    fn arrows_of_the_table_and_development_dependencies_pass() {
+        let found = findings(&[
+            ("seriatim-types@1", &["bytes@1", "dev:seriatim-testkit@1", "dev:tokio@1"]),
+            ("seriatim-storage@1", &["seriatim-types@1", "tokio@1"]),
+            ("seriatim-testkit@1", &["seriatim-types@1", "seriatim-storage@1"]),
+            ("bytes@1", &[]),
+            ("tokio@1", &[]),
+        ]);
+        assert_eq!(found, [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_without_a_ring_is_found() {
+        let found = findings(&[("seriatim-magnet@1", &[])]);
+        assert!(found[0].starts_with("crates/magnet/Cargo.toml:1: `seriatim-magnet` has no ring"));
+    }
+
+    #[test]
+    fn an_arrow_outward_and_an_arrow_without_a_reason_are_found() {
+        let found = findings(&[
+            ("seriatim-storage@1", &["seriatim-testkit@1"]),
+            ("seriatim-storage-fjall@1", &["seriatim-codec@1"]),
+        ]);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("does not have this arrow"), "{found:?}");
+        assert!(found[1].contains("Edge must not depend on Proof"), "{found:?}");
+    }
+
+    #[test]
+    fn a_runtime_far_below_a_pure_crate_is_found() {
+        let found = findings(&[
+            ("seriatim-types@1", &["bytes@1"]),
+            ("bytes@1", &["tokio@1"]),
+            ("tokio@1", &["mio@1"]),
+            ("mio@1", &[]),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("crates/types/Cargo.toml:2: the pure crate"), "{found:?}");
+        assert!(found[0].contains("compiled with `tokio` (pulled in by bytes)"), "{found:?}");
+    }
+
+    #[test]
+    fn every_arrow_of_the_table_points_inward() {
+        for member in MEMBERS {
+            for name in member.may_use {
+                let target = ring(name).expect("the table names only its own crates");
+                assert!(points_inward(member.ring, target), "{} -> {name}", member.name);
+            }
+        }
+    }
+}

@@ -1,19 +1,32 @@
-//! The files around the engine: the lock, free space, and the journal's file handle.
+//! The files around the engine: the lock, the store's identity, free space, and the journal's
+//! file handle.
 //!
 //! ```text
 //!  <path>/lock          held while the store is open
+//!  <path>/identity      01 │ the store's random number u64
+//!  <path>/journal       01 │ the newest journal that was ever synced u64
 //!  <path>/fjall/        the engine's own folder
 //! ```
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use seriatim_storage::OpenError;
 
 use crate::journal;
+use crate::marker::Nonce;
+
+const VERSION: u8 = 1;
+
+/// Length of the engine's version file once it is whole.
+const VERSION_FILE_BYTES: u64 = 4;
+
+/// What makes the bytes of a file durable: `File::sync_data`, or a test in its place.
+pub type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
 /// The engine's folder in the store's.
 pub(crate) fn engine_folder(path: &Path) -> PathBuf {
@@ -37,13 +50,98 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Removes what is left of an engine whose creation was cut short. The engine writes its
-/// version file last, so without one nothing was ever committed; it would trip over the rest.
-pub(crate) fn remove_unfinished_engine(folder: &Path) -> io::Result<()> {
-    if folder.try_exists()? && !folder.join("version").try_exists()? {
-        fs::remove_dir_all(folder)?;
+/// What is found where a store is to be opened.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing, or what is left of a creation that was cut short before anything was committed.
+    Nothing,
+    /// A store.
+    Store(Nonce),
+    /// A store with something missing.
+    Damaged(&'static str),
+}
+
+/// Looks at a store's folder without changing it.
+pub(crate) fn look(path: &Path) -> io::Result<Found> {
+    let engine = engine_folder(path);
+    if !engine.try_exists()? || is_unfinished(&engine)? {
+        return Ok(Found::Nothing);
     }
-    Ok(())
+    if !has_version(&engine) {
+        return Ok(Found::Damaged("the engine's version file is missing, its data is there"));
+    }
+    if !keyspaces_are_numbered(&engine)? {
+        return Ok(Found::Damaged("there is a foreign file or folder among the engine's tables"));
+    }
+    match read_number(&path.join("identity"))? {
+        Some(nonce) => Ok(Found::Store(Nonce(nonce))),
+        None => Ok(Found::Damaged("the file `identity` is missing or cannot be read")),
+    }
+}
+
+/// Makes an identity for a new store, and removes what is left of an earlier attempt: the
+/// engine would trip over its own files.
+pub(crate) fn prepare(path: &Path) -> io::Result<Nonce> {
+    let engine = engine_folder(path);
+    if engine.try_exists()? {
+        fs::remove_dir_all(engine)?;
+    }
+    // Keys that the operating system drew for this value alone.
+    let nonce = RandomState::new().hash_one("store");
+    write_number(&path.join("journal"), 0)?;
+    write_number(&path.join("identity"), nonce)?;
+    Ok(Nonce(nonce))
+}
+
+/// An engine whose creation was cut short: no version, and nothing that could hold a commit.
+fn is_unfinished(engine: &Path) -> io::Result<bool> {
+    Ok(!has_version(engine) && journal::is_blank(engine)? && count_keyspaces(engine)? == 0)
+}
+
+/// The engine writes its version before it can be used, in more than one step, and never again.
+fn has_version(engine: &Path) -> bool {
+    engine.join("version").metadata().is_ok_and(|version| version.len() >= VERSION_FILE_BYTES)
+}
+
+fn count_keyspaces(engine: &Path) -> io::Result<usize> {
+    match fs::read_dir(engine.join("keyspaces")) {
+        Ok(entries) => Ok(entries.count()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// The engine expects folders with numbers for names, and panics at anything else.
+fn keyspaces_are_numbered(engine: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(engine.join("keyspaces"))? {
+        let entry = entry?;
+        let is_number = entry.file_name().to_str().is_some_and(|name| name.parse::<u64>().is_ok());
+        if !is_number || !entry.file_type()?.is_dir() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn write_number(path: &Path, number: u64) -> io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(&number_bytes(number))?;
+    file.sync_all()
+}
+
+fn read_number(path: &Path) -> io::Result<Option<u64>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(bytes
+            .strip_prefix(&[VERSION])
+            .and_then(|number| number.try_into().ok())
+            .map(u64::from_be_bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn number_bytes(number: u64) -> Vec<u8> {
+    [[VERSION].as_slice(), &number.to_be_bytes()].concat()
 }
 
 /// Makes the names of files and folders durable that were created at opening. A table whose
@@ -79,25 +177,40 @@ pub(crate) fn journal_bytes(folder: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
+/// The newest journal that a sync has relied on, as it was noted.
+pub(crate) fn noted_journal(path: &Path) -> io::Result<Option<u64>> {
+    read_number(&path.join("journal"))
+}
+
 /// Makes the journal durable without the engine's lock, so that commits go on meanwhile.
 ///
 /// The engine syncs a journal before it begins the next one. So a commit that has returned is
 /// durable once the newest journal is synced: it is in that one, or in an older one that was.
-#[derive(Debug)]
 pub(crate) struct JournalSync {
     folder: PathBuf,
+    sync_data: Arc<SyncData>,
+    /// Where the number of the newest journal is noted, so that its loss can be told.
+    note: File,
     /// The newest journal that was seen. The handle is kept: errors of write-back are reported
     /// to handles that were open when they happened.
     newest: Mutex<(u64, File)>,
 }
 
 impl JournalSync {
-    pub(crate) fn open(folder: &Path) -> io::Result<Self> {
-        Ok(Self { folder: folder.to_owned(), newest: Mutex::new(open_newest(folder)?) })
+    pub(crate) fn open(path: &Path, sync_data: Arc<SyncData>) -> io::Result<Self> {
+        let folder = engine_folder(path);
+        let newest = Mutex::new(open_newest(&folder)?);
+        let note = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(path.join("journal"))?;
+        Ok(Self { folder, sync_data, note, newest })
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = newest.0;
         loop {
             let next = newest.0.saturating_add(1);
             match File::open(journal_path(&self.folder, next)) {
@@ -113,7 +226,11 @@ impl JournalSync {
                 Err(error) => return Err(error),
             }
         }
-        newest.1.sync_data()
+        if newest.0 != before {
+            self.note.write_all_at(&number_bytes(newest.0), 0)?;
+            self.note.sync_all()?;
+        }
+        (self.sync_data)(&newest.1)
     }
 }
 
@@ -142,25 +259,37 @@ mod tests {
         // A copy commits for a long time before its one sync. Meanwhile the engine may begin
         // several journals and remove all but the last: following them one by one would stop
         // at the first and sync a file that nobody writes to.
-        let folder = tempfile::tempdir().unwrap();
-        let path = |number| journal_path(folder.path(), number);
-        let at = |sync: &JournalSync| sync.newest.lock().unwrap().0;
-        File::create(path(4)).unwrap();
-        let sync = JournalSync::open(folder.path()).unwrap();
+        let path = tempfile::tempdir().unwrap();
+        let folder = engine_folder(path.path());
+        fs::create_dir(&folder).unwrap();
+        let create = |number: u64| {
+            fs::write(journal_path(&folder, number), number.to_be_bytes()).unwrap();
+        };
+        let remove = |number| fs::remove_file(journal_path(&folder, number)).unwrap();
+        let synced = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&synced);
+        create(4);
+        let sync_data = move |file: &File| {
+            let mut number = [0; 8];
+            file.read_exact_at(&mut number, 0)?;
+            heard.lock().unwrap().push(u64::from_be_bytes(number));
+            Ok(())
+        };
+        let sync = JournalSync::open(path.path(), Arc::new(sync_data)).unwrap();
         sync.sync().unwrap();
-        assert_eq!(at(&sync), 4);
-        File::create(path(5)).unwrap();
-        File::create(path(6)).unwrap();
+        create(5);
+        create(6);
         sync.sync().unwrap();
-        assert_eq!(at(&sync), 6, "one by one");
-        File::create(path(9)).unwrap();
-        fs::remove_file(path(4)).unwrap();
-        fs::remove_file(path(5)).unwrap();
+        assert_eq!(noted_journal(path.path()).unwrap(), Some(6));
+        create(9);
+        remove(4);
+        remove(5);
         sync.sync().unwrap();
-        assert_eq!(at(&sync), 6, "while ours is there, it is the newest");
-        fs::remove_file(path(6)).unwrap();
+        remove(6);
         sync.sync().unwrap();
-        assert_eq!(at(&sync), 9, "the one between is gone");
+        // While 6 is there it is the newest; once it is gone, 9 must be.
+        assert_eq!(*synced.lock().unwrap(), [4, 6, 6, 9]);
+        assert_eq!(noted_journal(path.path()).unwrap(), Some(9));
     }
 
     #[test]
@@ -170,5 +299,10 @@ mod tests {
         assert!(matches!(lock(folder.path()), Err(OpenError::InUse { .. })));
         drop(held);
         assert!(lock(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn the_stored_bytes_are_these_for_ever() {
+        assert_eq!(number_bytes(0x0102), [1, 0, 0, 0, 0, 0, 0, 1, 2]);
     }
 }

@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::SeekFrom;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::marker::{self, Marker};
+use crate::marker::{self, Marker, Nonce};
 
 const START: u8 = 1;
 const ITEM: u8 = 2;
@@ -45,6 +45,10 @@ const MAGIC: [u8; 4] = *b"FJL\x03";
 pub struct Inspection {
     /// The number of the last whole commit in the journals; `None` when they hold none.
     pub last_commit: Option<u64>,
+    /// The number of the first commit in the journals.
+    pub first_commit: Option<u64>,
+    /// The number of the newest journal.
+    pub newest_journal: u64,
     /// The highest commit that any whole batch says is durable.
     pub durable_commit: u64,
     /// Whole batches in the journals.
@@ -54,7 +58,8 @@ pub struct Inspection {
     /// Bytes behind that position that are not zero up to the last one that is not: what a
     /// crash left of batches that were never acknowledged.
     pub torn_bytes: u64,
-    last_seqno: Option<u64>,
+    /// The engine's own number of the last whole batch.
+    pub(crate) last_seqno: Option<u64>,
 }
 
 /// Why a journal cannot be trusted.
@@ -81,18 +86,19 @@ pub enum InspectError {
 }
 
 /// Reads all journals of the engine in `folder` and changes nothing.
-///
-/// # Errors
-///
-/// When acknowledged commits are damaged, or a file cannot be read.
-pub fn inspect(folder: &Path) -> Result<Inspection, InspectError> {
+pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, InspectError> {
     let mut journals = journal_files(folder)
         .map_err(|source| InspectError::Io { file: folder.to_owned(), source })?;
     let mut found = Inspection::default();
-    let Some((_, active)) = journals.pop() else { return Ok(found) };
+    let Some((newest, active)) = journals.pop() else {
+        // The engine begins a journal before it removes the last one.
+        let what = "there is no journal".to_owned();
+        return Err(InspectError::Damaged { file: folder.to_owned(), position: 0, what });
+    };
+    found.newest_journal = newest;
     for (_, sealed) in journals {
         let bytes = read(&sealed)?;
-        let end = found.walk(&sealed, &bytes)?;
+        let end = found.walk(&sealed, &bytes, nonce)?;
         // A file is synced before the next one is begun: nothing in it can be torn.
         if let Some(position) = first_nonzero(&bytes, end) {
             let what = "a journal that is no longer written to has unreadable bytes".to_owned();
@@ -101,11 +107,11 @@ pub fn inspect(folder: &Path) -> Result<Inspection, InspectError> {
     }
 
     let bytes = read(&active)?;
-    let end = found.walk(&active, &bytes)?;
+    let end = found.walk(&active, &bytes, nonce)?;
     let torn_until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     found.torn_bytes = to_u64(torn_until.saturating_sub(end));
     if found.torn_bytes > 0
-        && let Some(what) = found.acknowledged_loss(&bytes, end)
+        && let Some(what) = found.acknowledged_loss(&bytes, end, nonce)
     {
         return Err(InspectError::Damaged { file: active, position: to_u64(end), what });
     }
@@ -142,6 +148,16 @@ fn journal_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     Ok(files)
 }
 
+/// Whether no journal of a folder holds anything.
+pub(crate) fn is_blank(folder: &Path) -> io::Result<bool> {
+    for (_, path) in journal_files(folder)? {
+        if fs::read(path)?.iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// The number of the journal that is written to.
 pub(crate) fn newest(folder: &Path) -> io::Result<u64> {
     let newest = journal_files(folder)?.pop();
@@ -173,9 +189,9 @@ fn end_of_data(file: &File) -> io::Result<u64> {
 }
 
 impl Inspection {
-    /// What whole batches behind a gap say about the commits in the gap, if it is bad.
-    fn acknowledged_loss(&mut self, bytes: &[u8], gap: usize) -> Option<String> {
-        let markers: Vec<Marker> = batches_behind(bytes, gap).map(|batch| batch.marker).collect();
+    /// What markers behind a gap say about the commits in the gap, if it is bad.
+    fn acknowledged_loss(&mut self, bytes: &[u8], gap: usize, nonce: Nonce) -> Option<String> {
+        let markers = markers_behind(bytes, gap, nonce);
         let Marker { commit, durable } = *markers.iter().max_by_key(|marker| marker.durable)?;
         self.durable_commit = self.durable_commit.max(durable);
         // The first commit in the gap. Where no whole one stands before it, only the last one
@@ -186,16 +202,16 @@ impl Inspection {
         };
         (durable >= lost).then(|| {
             format!(
-                "commit {commit} is whole further on and says that everything up to commit \
+                "commit {commit} stands further on and says that everything up to commit \
                  {durable} was acknowledged"
             )
         })
     }
 
     /// Takes in the whole batches from the start of a file and returns where they end.
-    fn walk(&mut self, file: &Path, bytes: &[u8]) -> Result<usize, InspectError> {
+    fn walk(&mut self, file: &Path, bytes: &[u8], nonce: Nonce) -> Result<usize, InspectError> {
         let mut end = 0;
-        while let Some(batch) = Batch::parse(bytes.get(end..).unwrap_or_default()) {
+        while let Some(batch) = Batch::parse(bytes.get(end..).unwrap_or_default(), nonce) {
             let commit = batch.marker.commit;
             let damaged = |what| {
                 let position = to_u64(end);
@@ -209,6 +225,7 @@ impl Inspection {
                 return damaged(format!("commit {commit} is not behind the one before it"));
             }
             self.last_seqno = Some(batch.seqno);
+            self.first_commit.get_or_insert(commit);
             end += batch.bytes;
             self.batches += 1;
             self.last_commit = Some(commit);
@@ -218,10 +235,13 @@ impl Inspection {
     }
 }
 
-/// Every whole batch that starts anywhere behind `from`.
-fn batches_behind(bytes: &[u8], from: usize) -> impl Iterator<Item = Batch> + '_ {
+/// Every marker of this store behind `from`, also of batches that are not whole: what it says
+/// was true when it was written. One pass, whatever the bytes are.
+fn markers_behind(bytes: &[u8], from: usize, nonce: Nonce) -> Vec<Marker> {
     let rest = bytes.get(from..).unwrap_or_default();
-    (0..rest.len()).filter_map(|at| Batch::parse(rest.get(at..)?))
+    let rows = rest.windows(marker::KEY.len() + marker::VALUE_BYTES);
+    let value = |row: &[u8]| Marker::decode(row.strip_prefix(marker::KEY)?, nonce);
+    rows.filter_map(value).collect()
 }
 
 fn first_nonzero(bytes: &[u8], from: usize) -> Option<usize> {
@@ -244,7 +264,7 @@ struct Batch {
 
 impl Batch {
     /// The batch at the front of `input`, if there is one.
-    fn parse(input: &[u8]) -> Option<Self> {
+    fn parse(input: &[u8], nonce: Nonce) -> Option<Self> {
         let mut rest = input;
         if take(&mut rest)? != [START] {
             return None;
@@ -265,7 +285,7 @@ impl Batch {
             return None;
         }
         let marker = last.filter(|item| item.key == marker::KEY)?;
-        let marker = Marker::decode(marker.value)?;
+        let marker = Marker::decode(marker.value, nonce)?;
         Some(Self { bytes: input.len() - rest.len(), seqno, marker })
     }
 }

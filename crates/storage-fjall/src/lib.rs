@@ -9,8 +9,12 @@
 //! The engine is used by rules that were measured, and guarded where it is known to be weak:
 //!
 //! - Every batch ends with a row that holds its number and the highest number known to be
-//!   durable. [`journal`] reads these before the engine opens, so a torn tail is cut off, and
-//!   damage to anything acknowledged is an error and never a silent loss.
+//!   durable. These are read before the engine opens, so a torn tail is cut off, and damage to
+//!   the journal of anything acknowledged is an error and never a silent loss.
+//! - Readers see the state after a commit that we have published, never the engine's own
+//!   present one: while it writes out a table it shows a batch that is still being applied.
+//! - We say when a memtable is written out, and sync the journal first: the engine can put a
+//!   table on disk that is ahead of its journal.
 //! - `sync` waits for the disk on a file handle of its own, so that commits do not wait for
 //!   it.
 //! - Commits are refused while the disk has less than a reserve free: an engine that runs into
@@ -23,11 +27,13 @@
 //! nothing), and clearing whole tables (the engine keeps journals for ever after it).
 
 mod files;
-pub mod journal;
+mod journal;
 mod marker;
 mod pressure;
 mod settings;
 mod store;
 
+pub use files::SyncData;
+pub use journal::{InspectError, Inspection};
 pub use settings::Settings;
 pub use store::FjallStore;

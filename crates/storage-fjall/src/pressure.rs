@@ -6,8 +6,11 @@
 
 use std::time::Duration;
 
-/// The engine halts at four memtables that wait to be written out. We stop before.
-const SEALED_MEMTABLES_MAX: usize = 3;
+/// The engine halts at four memtables of a table that wait to be written out. We stop before.
+pub(crate) const SEALED_MEMTABLES_MAX: usize = 3;
+
+/// The engine halts at thirty files of a table that wait to be merged. We stop before.
+pub(crate) const L0_RUNS_MAX: usize = 28;
 
 const STEP: Duration = Duration::from_millis(1);
 
@@ -18,16 +21,16 @@ const STEPS_UNTIL_REMINDER: u32 = 1_000;
 pub(crate) trait Engine {
     type Error;
 
-    /// The most memtables that any table has waiting to be written out.
-    fn sealed_memtables(&self) -> usize;
+    /// Whether a table has too much waiting to be written out or merged.
+    fn is_behind(&self) -> bool;
 
-    /// Whether any write-out is under way or queued.
-    fn is_writing_out(&self) -> bool;
+    /// Whether anything is being written out or merged, or is queued for it.
+    fn is_at_work(&self) -> bool;
 
     /// Fails when the engine has stopped.
     fn check_alive(&self) -> Result<(), Self::Error>;
 
-    /// Asks for the write-out of every table that has memtables waiting.
+    /// Asks for the write-out of every table that has something to write out.
     fn remind(&self) -> Result<(), Self::Error>;
 
     fn pause(&self, step: Duration);
@@ -37,9 +40,9 @@ pub(crate) trait Engine {
 pub(crate) fn wait<E: Engine>(engine: &E) -> Result<u32, E::Error> {
     let mut steps = 0_u32;
     let mut forgotten = 0_u32;
-    while engine.sealed_memtables() >= SEALED_MEMTABLES_MAX {
+    while engine.is_behind() {
         engine.check_alive()?;
-        forgotten = if engine.is_writing_out() { 0 } else { forgotten.saturating_add(1) };
+        forgotten = if engine.is_at_work() { 0 } else { forgotten.saturating_add(1) };
         if forgotten == STEPS_UNTIL_REMINDER {
             engine.remind()?;
             forgotten = 0;
@@ -90,11 +93,11 @@ mod tests {
     impl Engine for Fake {
         type Error = &'static str;
 
-        fn sealed_memtables(&self) -> usize {
-            self.sealed.get()
+        fn is_behind(&self) -> bool {
+            self.sealed.get() >= SEALED_MEMTABLES_MAX
         }
 
-        fn is_writing_out(&self) -> bool {
+        fn is_at_work(&self) -> bool {
             self.queued.get() > 0
         }
 

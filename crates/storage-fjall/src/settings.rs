@@ -7,8 +7,8 @@ pub struct Settings {
     /// Bytes of new rows that a table keeps in memory before it writes them to a file, at
     /// least 64 KiB. Small memtables mean short stalls and a fast start after a crash.
     pub memtable_bytes: u64,
-    /// Bytes of journal above which tables that lag behind are written out, at least 64 MiB.
-    /// This bounds what is read again after a crash.
+    /// Bytes of journal above which tables that lag behind are written out, at least 64 MiB: a
+    /// journal is begun anew at that size. This bounds what is read again after a crash.
     pub journal_bytes_max: u64,
     /// Bytes of file blocks kept in memory, shared by all tables.
     pub cache_bytes: u64,

@@ -4,30 +4,39 @@ use std::fs::File;
 use std::ops::{Bound, ControlFlow};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable};
+use fjall::{
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode, Readable,
+};
 use seriatim_storage::{
     Batch, CommitError, Direction, OpenError, PoisonCell, Poisoned, Read, ReadError, Row, Scan,
     ScanEnd, ScanError, Schema, Snapshot, Stats, Store, SyncError, SyncGroup, Table, TableStats,
     Write, visit_rows,
 };
 
-use crate::files::{self, JournalSync};
+use crate::files::{self, Found, JournalSync, SyncData};
 use crate::journal::{self, InspectError, Inspection};
-use crate::marker::{self, Marker};
-use crate::pressure::{self, Engine};
+use crate::marker::{self, Marker, Nonce};
+use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
 
 /// Free space is asked for again after so many bytes were committed.
 const ROOM_CHECK_BYTES: u64 = 1024 * 1024;
 
+/// The size at which the engine begins a new journal.
+const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A memtable size that the engine never reaches: we say when a table is written out.
+const NEVER: u64 = 1 << 40;
+
 /// A store on disk. See the [crate's page](crate) for how it works.
 pub struct FjallStore {
     tables: Arc<Tables>,
     path: PathBuf,
+    nonce: Nonce,
     settings: Settings,
     journal: JournalSync,
     opened: Inspection,
@@ -40,24 +49,16 @@ pub struct FjallStore {
     /// Held for the whole of a commit: conditions are checked against a state that no other
     /// commit can change.
     writer: Mutex<Writer>,
-    /// Dropped last, when the engine has closed its files.
-    _lock: File,
-}
-
-/// What reading needs. A snapshot shares it, so the engine stays open as long as one lives.
-struct Tables {
-    schema: Schema,
-    db: Database,
-    keyspaces: Vec<Keyspace>,
-    /// Our own rows: the marker, and rows with an empty key.
-    internal: Keyspace,
-    poison: PoisonCell,
 }
 
 struct Writer {
     last_commit: u64,
     /// Bytes that may be committed before free space is asked for again.
     unchecked_bytes: u64,
+    /// Bytes that were committed since the sizes of memtables were looked at.
+    unseen_bytes: u64,
+    /// The newest journal when tables that lag behind were last written out.
+    caught_up_at: u64,
 }
 
 impl FjallStore {
@@ -70,44 +71,83 @@ impl FjallStore {
     ///
     /// When the store is in use, damaged, from a newer build or cannot be read or written.
     pub fn open(path: &Path, schema: &Schema, settings: Settings) -> Result<Self, OpenError> {
-        let failed = |cause: String| OpenError::Failed { path: path.display().to_string(), cause };
+        Self::open_with_sync(path, schema, settings, Arc::new(File::sync_data))
+    }
+
+    /// As [`FjallStore::open`], with something else in the place of fdatasync: for tests that
+    /// fail it, or that must know what it has covered.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn open_with_sync(
+        path: &Path,
+        schema: &Schema,
+        settings: Settings,
+        sync_data: Arc<SyncData>,
+    ) -> Result<Self, OpenError> {
+        let name = || path.display().to_string();
+        let failed = |cause: String| OpenError::Failed { path: name(), cause };
+        let io = |error: std::io::Error| failed(error.to_string());
         settings.check().map_err(failed)?;
         let lock = files::lock(path)?;
-        let folder = files::engine_folder(path);
-        files::remove_unfinished_engine(&folder).map_err(|error| failed(error.to_string()))?;
-        let opened = inspect_and_cut(path, &folder)?;
-
-        let tables = Tables::open(path, &folder, schema, settings)?;
-        let marker = tables.read_marker().map_err(|error| failed(error.to_string()))?;
-        let least = opened.last_commit.unwrap_or(0).max(opened.durable_commit);
-        if marker.commit < least {
-            let commit = marker.commit;
-            return Err(OpenError::Damaged {
-                path: path.display().to_string(),
-                what: format!("the tables end with commit {commit}, {least} was acknowledged"),
-            });
-        }
-        files::sync_folders(path).map_err(|error| failed(error.to_string()))?;
-        let journal = JournalSync::open(&folder).map_err(|error| failed(error.to_string()))?;
-        Ok(Self {
+        let (nonce, opened) = match files::look(path).map_err(io)? {
+            Found::Nothing => (files::prepare(path).map_err(io)?, Inspection::default()),
+            Found::Store(nonce) => (nonce, inspect_and_cut(path, nonce)?),
+            Found::Damaged(what) => {
+                return Err(OpenError::Damaged { path: name(), what: what.to_owned() });
+            }
+        };
+        let tables = Tables::open(path, schema, settings, lock)?;
+        let marker = tables.check_complete(&opened, nonce);
+        let marker = marker.map_err(|what| OpenError::Damaged { path: name(), what })?;
+        files::sync_folders(path).map_err(io)?;
+        let store = Self {
             tables: Arc::new(tables),
             path: path.to_owned(),
+            nonce,
             settings,
-            journal,
+            journal: JournalSync::open(path, sync_data).map_err(io)?,
             opened,
             syncs: SyncGroup::default(),
             commits: AtomicU64::new(0),
             committed: AtomicU64::new(marker.commit),
             durable: AtomicU64::new(marker.durable),
-            writer: Mutex::new(Writer { last_commit: marker.commit, unchecked_bytes: 0 }),
-            _lock: lock,
-        })
+            writer: Mutex::new(Writer {
+                last_commit: marker.commit,
+                unchecked_bytes: 0,
+                unseen_bytes: 0,
+                caught_up_at: 0,
+            }),
+        };
+        store.list_new_tables().map_err(failed)?;
+        Ok(store)
     }
 
     /// What the journals held when the store was opened, and what was cut off.
     #[must_use]
     pub fn found_on_open(&self) -> &Inspection {
         &self.opened
+    }
+
+    /// Reads the journals of a store that is there and changes nothing. It may be open.
+    ///
+    /// # Errors
+    ///
+    /// When there is no store, acknowledged commits are damaged, or a file cannot be read.
+    pub fn inspect(path: &Path) -> Result<Inspection, InspectError> {
+        let file = || path.to_owned();
+        let found =
+            files::look(path).map_err(|source| InspectError::Io { file: file(), source })?;
+        let damaged = |what: &str| {
+            let what = what.to_owned();
+            Err(InspectError::Damaged { file: file(), position: 0, what })
+        };
+        match found {
+            Found::Store(nonce) => journal::inspect(&files::engine_folder(path), nonce),
+            Found::Nothing => damaged("there is no store"),
+            Found::Damaged(what) => damaged(what),
+        }
     }
 
     /// The engine says only that it has stopped when one of its workers has failed.
@@ -139,10 +179,6 @@ impl FjallStore {
 
     fn write(&self, writer: &mut Writer, writes: Vec<Write>) -> Result<(), fjall::Error> {
         let tables = &self.tables;
-        let marker = Marker {
-            commit: writer.last_commit.saturating_add(1),
-            durable: self.durable.load(Ordering::Acquire),
-        };
         // To the operating system with every commit, so that syncing needs no engine lock.
         let mut batch =
             OwnedWriteBatch::with_capacity(tables.db.clone(), writes.len().saturating_add(1))
@@ -154,77 +190,225 @@ impl FjallStore {
                 None => batch.remove(keyspace, key),
             }
         }
-        batch.insert(&tables.internal, marker::KEY, marker.encode());
+        self.write_marked(writer, batch)
+    }
+
+    /// Commits a batch of the engine with the marker at its end, and shows it to readers.
+    fn write_marked(
+        &self,
+        writer: &mut Writer,
+        mut batch: OwnedWriteBatch,
+    ) -> Result<(), fjall::Error> {
+        let marker = Marker {
+            commit: writer.last_commit.saturating_add(1),
+            durable: self.durable.load(Ordering::Acquire),
+        };
+        batch.insert(&self.tables.internal, marker::KEY, marker.encode(self.nonce));
         batch.commit()?;
         writer.last_commit = marker.commit;
         self.committed.store(marker.commit, Ordering::Release);
+        self.tables.publish();
+        Ok(())
+    }
+
+    /// Notes the names of tables that are new, so that one whose folder goes missing is missed.
+    fn list_new_tables(&self) -> Result<(), String> {
+        let tables = &self.tables;
+        let listed = tables.listed().map_err(|error| error.to_string())?;
+        let names = tables.schema.tables().map(|table| tables.schema.name(table));
+        let new: Vec<&str> = names.filter(|name| !listed.iter().any(|l| l == name)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut batch = OwnedWriteBatch::with_capacity(tables.db.clone(), new.len())
+            .durability(Some(PersistMode::Buffer));
+        for name in new {
+            batch.insert(&tables.internal, marker::key_of_table(name), Bytes::from_static(&[1]));
+        }
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.write_marked(&mut writer, batch).map_err(|error| error.to_string())?;
+        drop(writer);
+        self.sync().map_err(|error| error.to_string())
+    }
+
+    /// Has tables written out whose memtables are full, or that keep old journals alive.
+    fn keep_up(&self, writer: &mut Writer, batch_bytes: u64) -> Result<(), String> {
+        writer.unseen_bytes = writer.unseen_bytes.saturating_add(batch_bytes);
+        if writer.unseen_bytes < self.settings.memtable_bytes / 16 {
+            return Ok(());
+        }
+        writer.unseen_bytes = 0;
+        let mut limit = self.settings.memtable_bytes;
+        let journals = u64::try_from(self.tables.db.journal_count()).unwrap_or(u64::MAX);
+        if journals.saturating_mul(JOURNAL_BYTES) > self.settings.journal_bytes_max {
+            let newest = journal::newest(&files::engine_folder(&self.path));
+            let newest = newest.map_err(|error| error.to_string())?;
+            if newest != writer.caught_up_at {
+                writer.caught_up_at = newest;
+                limit = 0;
+            }
+        }
+        self.write_out(limit).map_err(|error| error.to_string())
+    }
+
+    /// Seals the memtables that are larger than `limit`. What they hold is made durable in the
+    /// journal first: a table on disk that is ahead of the journal would show a part of a batch
+    /// after a power cut.
+    fn write_out(&self, limit: u64) -> Result<(), WriteOutError> {
+        let is_over = |keyspace: &&Keyspace| keyspace.tree.active_memtable().size() > limit;
+        let full: Vec<&Keyspace> = self.tables.all().filter(is_over).collect();
+        if !full.is_empty() {
+            self.journal.sync()?;
+            for keyspace in full {
+                keyspace.rotate_memtable()?;
+            }
+        }
         Ok(())
     }
 }
 
-fn inspect_and_cut(path: &Path, folder: &Path) -> Result<Inspection, OpenError> {
-    if !folder.exists() {
-        return Ok(Inspection::default());
+#[derive(Debug, thiserror::Error)]
+enum WriteOutError {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error("{0}")]
+    Engine(#[from] fjall::Error),
+}
+
+fn inspect_and_cut(path: &Path, nonce: Nonce) -> Result<Inspection, OpenError> {
+    let name = || path.display().to_string();
+    let failed = |cause: String| OpenError::Failed { path: name(), cause };
+    let found =
+        journal::inspect(&files::engine_folder(path), nonce).map_err(|error| match error {
+            InspectError::Damaged { .. } => {
+                OpenError::Damaged { path: name(), what: error.to_string() }
+            }
+            InspectError::Io { .. } => failed(error.to_string()),
+        })?;
+    let noted = files::noted_journal(path).map_err(|error| failed(error.to_string()))?;
+    if noted.is_none_or(|noted| noted > found.newest_journal) {
+        let newest = found.newest_journal;
+        let what = match noted {
+            Some(noted) => format!("journal {noted} is missing, {newest} is the newest"),
+            None => "the file `journal` is missing or cannot be read".to_owned(),
+        };
+        return Err(OpenError::Damaged { path: name(), what });
     }
-    let path = path.display().to_string();
-    let found = journal::inspect(folder).map_err(|error| match error {
-        InspectError::Damaged { .. } => {
-            OpenError::Damaged { path: path.clone(), what: error.to_string() }
-        }
-        InspectError::Io { .. } => {
-            OpenError::Failed { path: path.clone(), cause: error.to_string() }
-        }
-    })?;
-    journal::cut_torn_tail(&found)
-        .map_err(|error| OpenError::Failed { path, cause: error.to_string() })?;
+    journal::cut_torn_tail(&found).map_err(|error| failed(error.to_string()))?;
     Ok(found)
+}
+
+/// What reading needs. A snapshot shares it, so the engine stays open as long as one lives.
+struct Tables {
+    schema: Schema,
+    /// The state after the last commit. Readers never ask the engine for its present one: it
+    /// lets a batch be seen in part while tables are written out.
+    current: RwLock<Arc<fjall::Snapshot>>,
+    keyspaces: Vec<Keyspace>,
+    /// Our own rows: the marker, the names of tables, and rows with an empty key.
+    internal: Keyspace,
+    db: Database,
+    poison: PoisonCell,
+    /// Dropped last, when the engine has closed its files.
+    _lock: File,
 }
 
 impl Tables {
     fn open(
         path: &Path,
-        folder: &Path,
         schema: &Schema,
         settings: Settings,
+        lock: File,
     ) -> Result<Self, OpenError> {
-        let path = path.display().to_string();
-        let failed = |error: fjall::Error| OpenError::Failed {
-            path: path.clone(),
-            cause: error.to_string(),
+        let name = || path.display().to_string();
+        let failed = |error: fjall::Error| {
+            if matches!(error, fjall::Error::Locked) {
+                OpenError::InUse { path: name() }
+            } else {
+                OpenError::Failed { path: name(), cause: error.to_string() }
+            }
         };
-        let db = Database::builder(folder)
-            .max_journaling_size(settings.journal_bytes_max)
+        let db = Database::builder(files::engine_folder(path))
+            .max_journaling_size(u64::MAX)
             .cache_size(settings.cache_bytes)
             .worker_threads(settings.worker_threads)
             .open()
             .map_err(failed)?;
         let mut names: Vec<String> =
-            db.list_keyspace_names().iter().map(|name| name.to_string()).collect();
+            db.list_keyspace_names().iter().map(ToString::to_string).collect();
         names.sort();
-        let is_known = |name: &String| name == marker::TABLE || schema.table(name).is_some();
-        if let Some(table) = names.into_iter().find(|name| !is_known(name)) {
-            return Err(OpenError::UnknownTable { path, table });
+        if !names.is_empty() && !names.iter().any(|name| name == marker::TABLE) {
+            let what = format!("its own table {} is missing", marker::TABLE);
+            return Err(OpenError::Damaged { path: name(), what });
+        }
+        let is_known = |name: &&String| *name == marker::TABLE || schema.table(name).is_some();
+        if let Some(table) = names.iter().find(|name| !is_known(name)) {
+            return Err(OpenError::UnknownTable { path: name(), table: table.clone() });
         }
         let open = |name: &str| {
-            let options =
-                || KeyspaceCreateOptions::default().max_memtable_size(settings.memtable_bytes);
+            let options = || KeyspaceCreateOptions::default().max_memtable_size(NEVER);
             db.keyspace(name, options).map_err(failed)
         };
         let internal = open(marker::TABLE)?;
+        let current = RwLock::new(Arc::new(db.snapshot()));
+        let listed = list(&current_of(&current), &internal).map_err(failed)?;
+        if let Some(table) = listed.iter().find(|table| !names.contains(table)) {
+            let what = format!("the files of table {table} are missing");
+            return Err(OpenError::Damaged { path: name(), what });
+        }
         let keyspaces = schema.tables().map(|table| open(schema.name(table)));
         let keyspaces = keyspaces.collect::<Result<_, _>>()?;
-        let poison = PoisonCell::default();
-        Ok(Self { schema: schema.clone(), db, keyspaces, internal, poison })
+        let (schema, poison) = (schema.clone(), PoisonCell::default());
+        Ok(Self { schema, current, keyspaces, internal, db, poison, _lock: lock })
     }
 
-    fn read_marker(&self) -> Result<Marker, String> {
-        let row = self.db.snapshot().get(&self.internal, marker::KEY);
-        match row.map_err(|error| error.to_string())? {
+    /// Whether the tables and the journals that were found belong together: every commit that
+    /// one of them speaks of is there. Returns the marker of the last commit.
+    fn check_complete(&self, found: &Inspection, nonce: Nonce) -> Result<Marker, String> {
+        let decode = |row: Option<fjall::UserValue>| match row {
             None => Ok(Marker::default()),
-            Some(bytes) => {
-                Marker::decode(&bytes).ok_or_else(|| "the commit row cannot be read".to_owned())
+            Some(bytes) => Marker::decode(&bytes, nonce)
+                .ok_or_else(|| "the commit row cannot be read".to_owned()),
+        };
+        let read_failed = |error: &dyn std::fmt::Display| format!("{error}");
+        // What the files of tables hold without the journals. The engine may just have begun
+        // to write out more, which only makes this number larger.
+        let persisted = match self.internal.tree.get_highest_persisted_seqno() {
+            None => None,
+            Some(seqno) => {
+                let row = self.internal.tree.get(marker::KEY, seqno.saturating_add(1));
+                row.map_err(|error| read_failed(&error))?
             }
+        };
+        let missing = decode(persisted)?.commit.saturating_add(1);
+        if let Some(first) = found.first_commit.filter(|first| *first > missing) {
+            return Err(format!("the journals begin with commit {first}, {missing} is missing"));
         }
+        let ahead = |keyspace: &&Keyspace| {
+            let seqno = keyspace.tree.get_highest_persisted_seqno();
+            found.last_seqno.is_some() && seqno > found.last_seqno
+        };
+        if let Some(keyspace) = self.all().find(ahead) {
+            let name = keyspace.name();
+            return Err(format!("table {name} is ahead of the journals: the newest are missing"));
+        }
+        let row = self.db.snapshot().get(&self.internal, marker::KEY);
+        let marker = decode(row.map_err(|error| read_failed(&error))?)?;
+        let least = found.last_commit.unwrap_or(0).max(found.durable_commit);
+        if marker.commit < least {
+            let commit = marker.commit;
+            return Err(format!("the tables end with commit {commit}, {least} was acknowledged"));
+        }
+        Ok(marker)
+    }
+
+    /// The names of the tables that were ever created.
+    fn listed(&self) -> Result<Vec<String>, fjall::Error> {
+        list(&self.snapshot(), &self.internal)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Keyspace> {
+        self.keyspaces.iter().chain([&self.internal])
     }
 
     fn keyspace(&self, table: Table) -> &Keyspace {
@@ -241,15 +425,39 @@ impl Tables {
         }
     }
 
-    /// The engine as of now. A read without one could see a batch that is being applied.
+    /// Shows readers what was committed. Called while no commit is under way.
+    fn publish(&self) {
+        let next = Arc::new(self.db.snapshot());
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    fn snapshot(&self) -> Arc<fjall::Snapshot> {
+        current_of(&self.current)
+    }
+
+    /// The state after the last commit.
     fn now(&self) -> Moment<'_> {
-        Moment { tables: self, snapshot: self.db.snapshot() }
+        Moment { tables: self, snapshot: self.snapshot() }
     }
 
     fn read_failed(&self, table: Table, error: &fjall::Error) -> ReadError {
         let table = self.schema.name(table).to_owned();
         ReadError::Failed { table, cause: error.to_string() }
     }
+}
+
+fn current_of(current: &RwLock<Arc<fjall::Snapshot>>) -> Arc<fjall::Snapshot> {
+    Arc::clone(&current.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn list(snapshot: &fjall::Snapshot, internal: &Keyspace) -> Result<Vec<String>, fjall::Error> {
+    let mut names = Vec::new();
+    for guard in snapshot.prefix(internal, marker::TABLE_PREFIX) {
+        let key = guard.key()?;
+        let name = key.strip_prefix(marker::TABLE_PREFIX.as_bytes()).unwrap_or_default();
+        names.push(String::from_utf8_lossy(name).into_owned());
+    }
+    Ok(names)
 }
 
 /// Each call sees what is visible at that time. Under the writer's lock that is one state.
@@ -274,7 +482,7 @@ impl Read for Tables {
 /// The tables at one moment.
 struct Moment<'a> {
     tables: &'a Tables,
-    snapshot: fjall::Snapshot,
+    snapshot: Arc<fjall::Snapshot>,
 }
 
 impl Read for Moment<'_> {
@@ -342,12 +550,12 @@ impl Moment<'_> {
 /// A snapshot that outlives the call.
 struct FjallSnapshot {
     tables: Arc<Tables>,
-    snapshot: fjall::Snapshot,
+    snapshot: Arc<fjall::Snapshot>,
 }
 
 impl FjallSnapshot {
     fn moment(&self) -> Moment<'_> {
-        Moment { tables: &self.tables, snapshot: self.snapshot.clone() }
+        Moment { tables: &self.tables, snapshot: Arc::clone(&self.snapshot) }
     }
 }
 
@@ -396,7 +604,7 @@ impl Store for FjallStore {
 
     fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
         self.tables.poison.check()?;
-        let snapshot = self.tables.db.snapshot();
+        let snapshot = self.tables.snapshot();
         Ok(Box::new(FjallSnapshot { tables: Arc::clone(&self.tables), snapshot }))
     }
 
@@ -411,8 +619,10 @@ impl Store for FjallStore {
         let writes = batch.resolve(tables.as_ref(), &tables.schema)?;
         if !writes.is_empty() {
             self.check_room(&mut writer, batch_bytes)?;
-            pressure::wait(tables.as_ref()).map_err(stop)?;
+            let fatal = |cause| CommitError::Failed(tables.poison.poison("commit", cause));
+            pressure::wait(self).map_err(fatal)?;
             self.write(&mut writer, writes).map_err(stop)?;
+            self.keep_up(&mut writer, batch_bytes).map_err(fatal)?;
         }
         self.commits.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -429,9 +639,7 @@ impl Store for FjallStore {
 
     fn health(&self) -> Result<(), Poisoned> {
         self.tables.poison.check()?;
-        self.tables
-            .check_alive()
-            .map_err(|error| self.tables.poison.poison("write-out", self.describe(&error)))
+        self.check_alive().map_err(|cause| self.tables.poison.poison("write-out", cause))
     }
 
     fn stats(&self) -> Result<Stats, ReadError> {
@@ -460,27 +668,27 @@ impl Store for FjallStore {
     }
 }
 
-impl Engine for Tables {
-    type Error = fjall::Error;
+impl Engine for FjallStore {
+    type Error = String;
 
-    fn sealed_memtables(&self) -> usize {
-        self.keyspaces.iter().map(Keyspace::sealed_memtable_count).max().unwrap_or(0)
+    fn is_behind(&self) -> bool {
+        self.tables.all().any(|keyspace| {
+            keyspace.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
+                || keyspace.tree.l0_run_count() >= L0_RUNS_MAX
+        })
     }
 
-    fn is_writing_out(&self) -> bool {
-        self.db.outstanding_flushes() > 0
+    fn is_at_work(&self) -> bool {
+        self.tables.db.outstanding_flushes() > 0 || self.tables.db.active_compactions() > 0
     }
 
-    fn check_alive(&self) -> Result<(), fjall::Error> {
+    fn check_alive(&self) -> Result<(), String> {
         // Hands nothing to the disk; fails when a worker of the engine has died.
-        self.db.persist(PersistMode::Buffer)
+        self.tables.db.persist(PersistMode::Buffer).map_err(|error| self.describe(&error))
     }
 
-    fn remind(&self) -> Result<(), fjall::Error> {
-        for keyspace in self.keyspaces.iter().filter(|table| table.sealed_memtable_count() > 0) {
-            keyspace.rotate_memtable()?;
-        }
-        Ok(())
+    fn remind(&self) -> Result<(), String> {
+        self.write_out(0).map_err(|error| error.to_string())
     }
 
     fn pause(&self, step: Duration) {

@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use seriatim_types::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use seriatim_types::limits::{
+    BATCH_BYTES_MAX, BATCH_RANGES_MAX, BATCH_ROWS_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX,
+};
 
 use crate::{
     CommitError, ConditionFailed, Expected, KeyRange, Read, Row, Scan, ScanEnd, ScanError, Schema,
@@ -162,7 +164,13 @@ impl Batch {
             failures.extend(first_failure_of_key(group, state));
         }
         for check in &self.ranges {
-            failures.extend(check.failure(&sorted, read)?);
+            // They stand in the order of the batch: no later one can be the first to fail.
+            let failure = check.failure(&sorted, read)?;
+            let is_failed = failure.is_some();
+            failures.extend(failure);
+            if is_failed {
+                break;
+            }
         }
         if let Some(first) = failures.into_iter().min_by_key(|failure| failure.position) {
             let Failure { table, key, expected, .. } = first;
@@ -208,6 +216,9 @@ impl Batch {
         }
         if self.steps.len() > BATCH_ROWS_MAX {
             return Err(TooLarge::BatchRows { rows: self.steps.len() });
+        }
+        if self.ranges.len() > BATCH_RANGES_MAX {
+            return Err(TooLarge::BatchRanges { ranges: self.ranges.len() });
         }
         Ok(())
     }

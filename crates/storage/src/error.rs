@@ -3,7 +3,9 @@
 use std::fmt;
 
 use bytes::Bytes;
-use seriatim_types::limits::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use seriatim_types::limits::{
+    BATCH_BYTES_MAX, BATCH_RANGES_MAX, BATCH_ROWS_MAX, KEY_BYTES_MAX, VALUE_BYTES_MAX,
+};
 
 /// Opening a store failed. Nothing was changed on disk.
 #[derive(Debug, thiserror::Error)]
@@ -209,6 +211,12 @@ pub enum TooLarge {
     BatchBytes {
         /// Their length added up.
         bytes: usize,
+    },
+    /// The ranges that a batch asks to be empty.
+    #[error("a batch checks {ranges} ranges, the limit is {BATCH_RANGES_MAX}")]
+    BatchRanges {
+        /// How many there are.
+        ranges: usize,
     },
     /// The rows of a batch.
     #[error("a batch writes {rows} rows, the limit is {BATCH_ROWS_MAX}")]

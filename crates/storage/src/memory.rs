@@ -260,3 +260,31 @@ impl Store for MemoryStore {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overwritten_and_deleted_rows_take_no_room() {
+        let schema = Schema::new(["a"]).unwrap();
+        let table = schema.tables().next().unwrap();
+        let disk = MemoryDisk::new();
+        disk.set_capacity(Some(100));
+        let store = MemoryStore::open(&disk, &schema).unwrap();
+        let put = |value: &'static [u8]| {
+            let mut batch = Batch::new();
+            batch.put(table, b"key".as_slice(), value);
+            store.commit(batch)
+        };
+        for _ in 0..50 {
+            assert_eq!(put(&[7; 60]), Ok(()));
+        }
+        assert_eq!(store.stats().unwrap().bytes(), 63);
+        assert_eq!(put(&[7; 98]), Err(CommitError::Full { free_bytes: 37, reserve_bytes: 0 }));
+        let mut batch = Batch::new();
+        batch.delete(table, b"key".as_slice());
+        store.commit(batch).unwrap();
+        assert_eq!(store.stats().unwrap().bytes(), 0);
+    }
+}

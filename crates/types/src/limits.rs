@@ -17,6 +17,10 @@ pub const BATCH_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Rows that one storage batch may write.
 pub const BATCH_ROWS_MAX: usize = 1024 * 1024;
 
+/// Ranges that one storage batch may ask to be empty. Each is looked up while all other
+/// writers wait.
+pub const BATCH_RANGES_MAX: usize = 16 * 1024;
+
 /// Tables of one store.
 pub const TABLES_MAX: usize = 64;
 

@@ -5,36 +5,35 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seriatim_storage::conformance::{Place, workload};
-use seriatim_storage::{OpenError, Store};
-use seriatim_storage_fjall::journal::{self, InspectError, Inspection};
-use seriatim_storage_fjall::{FjallStore, Settings};
+use seriatim_storage::{Batch, OpenError, Store};
+use seriatim_storage_fjall::{FjallStore, InspectError, Inspection, Settings};
 use tempfile::TempDir;
 
 use crate::on_disk::{OnDisk, flip};
 
-/// A closed store with six batches, of which the last two were never acknowledged, and where
-/// each of them ends in the journal.
+/// A closed store with seven commits, of which the last two were never acknowledged, and where
+/// each of them ends in the journal. The first one is the store's own.
 struct Recorded {
     place: OnDisk,
     file: PathBuf,
     ends: Vec<u64>,
 }
 
-const ACKED: u64 = 4;
-const BATCHES: u64 = 6;
+const ACKED: u64 = 5;
+const COMMITS: u64 = 7;
 
 fn record() -> Recorded {
     let place = OnDisk::new();
     let store = place.open(&workload::schema()).expect("the store opens");
-    let mut ends = Vec::new();
-    let mut file = PathBuf::new();
-    for number in 1..=BATCHES {
-        workload::commit(&*store, 0, number).expect("commit");
-        if number <= ACKED {
+    // The first batch of a new store names its tables.
+    let (mut file, first) = place.journal_end();
+    let mut ends = vec![first];
+    for commit in 2..=COMMITS {
+        workload::commit(&*store, 0, commit - 1).expect("commit");
+        if commit <= ACKED {
             store.sync().expect("sync");
         }
-        let found = journal::inspect(&place.engine_folder()).expect("an open store is sound");
-        let (journal, end) = found.end.expect("there is a journal");
+        let (journal, end) = place.journal_end();
         file = journal;
         ends.push(end);
     }
@@ -62,6 +61,11 @@ impl Recorded {
         let edges: Vec<u64> = [0].into_iter().chain(self.ends.clone()).collect();
         let is_near = move |at: u64| edges.iter().any(|edge| at.abs_diff(*edge) <= 64);
         (from..=end).filter(move |at| at % 211 == 0 || is_near(*at))
+    }
+
+    /// Where a commit ends in the journal.
+    fn end_of(&self, commit: usize) -> usize {
+        usize::try_from(self.ends[commit - 1]).expect("a small journal")
     }
 
     /// How many batches end at or before a position.
@@ -96,7 +100,7 @@ fn a_journal_torn_behind_what_was_acknowledged_opens_with_whole_batches() {
     for cut in recorded.positions(acked_end).step_by(3) {
         let copy = recorded.with_journal(&journal[..usize::try_from(cut).unwrap()]);
         let store = open(copy.path()).expect("a torn tail is normal");
-        let expected = recorded.whole_until(cut);
+        let expected = recorded.whole_until(cut) - 1;
         assert_eq!(workload::check(store, &[expected], &[expected]), [expected], "cut at {cut}");
     }
 }
@@ -104,17 +108,17 @@ fn a_journal_torn_behind_what_was_acknowledged_opens_with_whole_batches() {
 #[test]
 fn a_flipped_bit_is_a_torn_tail_or_damage_and_never_a_silent_loss() {
     let recorded = record();
-    let folder = recorded.place.engine_folder();
+    let folder = recorded.place.folder.path();
     let (mut damaged, mut torn, mut harmless) = (0, 0, 0);
     let end = *recorded.ends.last().unwrap();
     for position in recorded.positions(0).filter(|position| *position < end) {
         let hit = recorded.whole_until(position) + 1;
         let bits = 1 << (position % 8);
         flip(&recorded.file, position, bits);
-        match journal::inspect(&folder) {
-            // Batch 5 is the first that says that batch 4 was acknowledged.
+        match FjallStore::inspect(folder) {
+            // The batch after the last acknowledged one says that it was.
             Err(InspectError::Damaged { .. }) => damaged += 1,
-            Ok(Inspection { last_commit: Some(BATCHES), torn_bytes: 0, .. }) => {
+            Ok(Inspection { last_commit: Some(COMMITS), torn_bytes: 0, .. }) => {
                 // The engine's number of a batch, with no neighbour that it would pass by.
                 harmless += 1;
             }
@@ -130,19 +134,19 @@ fn a_flipped_bit_is_a_torn_tail_or_damage_and_never_a_silent_loss() {
     }
     assert!(damaged > 300 && torn > 100, "{damaged} damaged, {torn} torn");
     assert!(harmless <= 16, "{harmless} flips went unnoticed");
-    let sound = journal::inspect(&folder).expect("all flips were taken back");
-    assert_eq!((sound.last_commit, sound.torn_bytes), (Some(BATCHES), 0));
+    let sound = FjallStore::inspect(folder).expect("all flips were taken back");
+    assert_eq!((sound.last_commit, sound.torn_bytes), (Some(COMMITS), 0));
 }
 
 #[test]
 fn a_damaged_store_does_not_open_and_is_left_as_it_is() {
     // The engine alone cuts the journal here and opens with three acknowledged batches gone.
     let recorded = record();
-    flip(&recorded.file, recorded.ends[0], 0xff);
+    flip(&recorded.file, recorded.ends[1], 0xff);
     let before = fs::read(&recorded.file).unwrap();
     match recorded.place.open(&workload::schema()) {
         Err(OpenError::Damaged { what, .. }) => {
-            assert!(what.contains("everything up to commit 4 was acknowledged"), "{what}");
+            assert!(what.contains("everything up to commit 5 was acknowledged"), "{what}");
         }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("opened without three acknowledged batches"),
@@ -150,25 +154,112 @@ fn a_damaged_store_does_not_open_and_is_left_as_it_is() {
     assert!(fs::read(&recorded.file).unwrap() == before, "the evidence is still there");
 }
 
+fn damaged(opened: Result<Box<dyn Store>, OpenError>) -> String {
+    match opened {
+        Err(OpenError::Damaged { what, .. }) => what,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("opened"),
+    }
+}
+
 #[test]
-fn a_journal_that_went_missing_is_noticed() {
+fn a_hole_in_the_numbers_of_commits_is_noticed() {
     let recorded = record();
     let journal = recorded.journal();
-    let second = usize::try_from(recorded.ends[0]).unwrap();
-    let third = usize::try_from(recorded.ends[1]).unwrap();
-    let without_the_second = [&journal[..second], &journal[third..]].concat();
-    let copy = recorded.with_journal(&without_the_second);
-    match open(copy.path()) {
-        Err(OpenError::Damaged { what, .. }) => {
-            assert!(what.contains("commit 3 follows commit 1"), "{what}");
+    let (second, third) = (recorded.end_of(2), recorded.end_of(3));
+    let without_the_third = [&journal[..second], &journal[third..]].concat();
+    let copy = recorded.with_journal(&without_the_third);
+    let what = damaged(open(copy.path()));
+    assert!(what.contains("commit 4 follows commit 2"), "{what}");
+}
+
+#[test]
+fn missing_files_are_noticed() {
+    let recorded = record();
+    let whole = recorded.journal();
+    let without = |name: &str| {
+        let copy = recorded.with_journal(&whole);
+        let path = copy.path().join(name);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+        damaged(open(copy.path()))
+    };
+    let journal = recorded.file.file_name().unwrap().to_str().unwrap();
+    assert!(without(&format!("fjall/{journal}")).contains("there is no journal"));
+    assert!(without("fjall/version").contains("version file is missing"));
+    assert!(without("identity").contains("`identity` is missing"));
+    assert!(without("journal").contains("`journal` is missing"));
+    assert!(without("fjall/keyspaces/1").contains("its own table _seriatim is missing"));
+    let what = without("fjall/keyspaces/3");
+    assert!(what.contains("the files of table b are missing"), "{what}");
+}
+
+#[test]
+fn a_foreign_folder_among_the_tables_is_an_error_and_no_panic() {
+    let recorded = record();
+    let copy = recorded.with_journal(&recorded.journal());
+    fs::create_dir(copy.path().join("fjall/keyspaces/lost+found")).unwrap();
+    assert!(damaged(open(copy.path())).contains("foreign"));
+}
+
+#[test]
+fn the_loss_of_the_newest_or_the_oldest_journal_is_noticed() {
+    let recorded = record();
+    let journal = recorded.journal();
+    let copy = recorded.with_journal(&journal[recorded.end_of(2)..]);
+    let what = damaged(open(copy.path()));
+    assert!(what.contains("begin with commit 3, 1 is missing"), "{what}");
+
+    // A journal is begun anew at 64 MB.
+    let place = OnDisk::new();
+    let schema = workload::schema();
+    let table = schema.tables().next().unwrap();
+    let store = FjallStore::open(place.folder.path(), &schema, Settings::default()).unwrap();
+    let mut commits = 0_u32;
+    while FjallStore::inspect(place.folder.path()).map_or(0, |found| found.newest_journal) < 1 {
+        for _ in 0..40 {
+            let mut batch = Batch::new();
+            batch.put(table, commits.to_be_bytes().to_vec(), vec![7; 1 << 20]);
+            store.commit(batch).unwrap();
+            commits += 1;
         }
-        Err(other) => panic!("{other}"),
-        Ok(_) => panic!("opened with a hole"),
+        assert!(commits < 2_000, "the journal is never begun anew");
     }
-    let copy = recorded.with_journal(&[]);
-    assert_eq!(
-        open(copy.path()).map(|store| workload::check(store, &[0], &[0])).unwrap(),
-        [0],
-        "an empty journal alone cannot be told from a new one: nothing else says otherwise"
-    );
+    store.sync().unwrap();
+    drop(store);
+    let copy = tempfile::tempdir().unwrap();
+    copy_folder(place.folder.path(), copy.path(), &place.engine_folder().join("1.jnl"));
+    let what = damaged(open(copy.path()));
+    assert!(what.contains("journal 1 is missing"), "{what}");
+}
+
+#[test]
+fn damage_in_a_journal_that_is_no_longer_written_to_is_noticed() {
+    let recorded = record();
+    let journal = recorded.journal();
+    let mut torn = journal[..recorded.end_of(7) - 1].to_vec();
+    torn.resize(journal.len(), 0);
+    let copy = recorded.with_journal(&torn);
+    // With a newer journal beside it, it was synced whole: its tail cannot be torn.
+    fs::write(copy.path().join("fjall/1.jnl"), [0; 100]).unwrap();
+    let what = damaged(open(copy.path()));
+    assert!(what.contains("no longer written to"), "{what}");
+}
+
+#[test]
+fn a_value_that_looks_like_a_batch_is_not_taken_for_one() {
+    // A client's value holds the bytes of a whole journal of another store, whose markers claim
+    // that more was durable than ever was. It stands in a batch that is torn.
+    let forged = record().journal();
+    let place = OnDisk::new();
+    let store = place.open(&workload::schema()).expect("the store opens");
+    let table = store.schema().table("b").expect("the workload's schema");
+    let (_, before) = place.journal_end();
+    let mut batch = Batch::new();
+    batch.put(table, b"k".to_vec(), forged);
+    store.commit(batch).expect("commit");
+    let (file, _) = place.journal_end();
+    drop(store);
+    flip(&file, before, 0xff);
+    let store = place.open(&workload::schema()).expect("a torn tail is normal");
+    assert_eq!(store.get(table, b"k").expect("read"), None);
 }

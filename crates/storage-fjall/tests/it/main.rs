@@ -9,6 +9,8 @@
 
 mod conformance;
 mod damage;
+mod failures;
 mod full_disk;
+mod isolation;
 mod on_disk;
 mod opening;

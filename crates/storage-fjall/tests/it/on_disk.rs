@@ -1,20 +1,15 @@
 //! A place on disk for the conformance suite, with a power switch.
 
-use std::fs::{self, OpenOptions};
-use std::ops::ControlFlow;
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
 use seriatim_storage::conformance::Place;
 use seriatim_storage::faulty::Dice;
-use seriatim_storage::{
-    Batch, CommitError, OpenError, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError,
-    Schema, Snapshot, Stats, Store, SyncError, Table,
-};
-use seriatim_storage_fjall::{FjallStore, Settings, journal};
+use seriatim_storage::{OpenError, Schema, Store};
+use seriatim_storage_fjall::{FjallStore, Settings};
 use tempfile::TempDir;
 
 const PAGE_BYTES: usize = 4096;
@@ -24,8 +19,18 @@ pub(crate) struct OnDisk {
     synced: Arc<Mutex<Synced>>,
 }
 
-/// Up to where the journal is durable.
+/// Up to where the journal is durable: noted by what stands in the place of fdatasync, so that
+/// a sync that does not happen is not believed.
 type Synced = Option<(PathBuf, u64)>;
+
+/// Small memtables: tables are written out and merged all the time.
+pub(crate) const SETTINGS: Settings = Settings {
+    memtable_bytes: 64 * 1024,
+    journal_bytes_max: 128 * 1024 * 1024,
+    cache_bytes: 1024 * 1024,
+    disk_reserve_bytes: 256 * 1024 * 1024,
+    worker_threads: 2,
+};
 
 impl OnDisk {
     pub(crate) fn new() -> Self {
@@ -36,15 +41,31 @@ impl OnDisk {
     pub(crate) fn engine_folder(&self) -> PathBuf {
         self.folder.path().join("fjall")
     }
+
+    pub(crate) fn journal_end(&self) -> (PathBuf, u64) {
+        journal_end(self.folder.path())
+    }
+}
+
+fn journal_end(path: &Path) -> (PathBuf, u64) {
+    FjallStore::inspect(path).expect("the store is sound").end.expect("there is a journal")
 }
 
 impl Place for OnDisk {
     fn open(&self, schema: &Schema) -> Result<Box<dyn Store>, OpenError> {
-        let inner = FjallStore::open(self.folder.path(), schema, Settings::default())?;
-        let found = journal::inspect(&self.engine_folder()).expect("an open store is sound");
-        *self.synced.lock().expect("no panic with the lock") = found.end;
-        let (folder, synced) = (self.engine_folder(), Arc::clone(&self.synced));
-        Ok(Box::new(Watched { inner, folder, synced }))
+        let path = self.folder.path().to_owned();
+        let synced = Arc::clone(&self.synced);
+        let sync_data = move |file: &File| {
+            let reached = journal_end(&path);
+            file.sync_data()?;
+            *synced.lock().expect("no panic with the lock") = Some(reached);
+            Ok(())
+        };
+        let sync_data = Arc::new(sync_data);
+        let store = FjallStore::open_with_sync(self.folder.path(), schema, SETTINGS, sync_data)?;
+        // The engine itself syncs what it finds.
+        *self.synced.lock().expect("no panic with the lock") = Some(self.journal_end());
+        Ok(Box::new(store))
     }
 
     fn lose_power(&self, store: Box<dyn Store>, seed: u64) -> bool {
@@ -52,8 +73,7 @@ impl Place for OnDisk {
         // had asked for.
         drop(store);
         let synced = self.synced.lock().expect("no panic with the lock").clone();
-        let found = journal::inspect(&self.engine_folder()).expect("a closed store is sound");
-        let (file, end) = found.end.expect("there is a journal");
+        let (file, end) = self.journal_end();
         let from = synced.filter(|(synced, _)| *synced == file).map_or(0, |(_, at)| at);
         let bytes = fs::read(&file).expect("the journal is read");
         let (from, end) = (usize::try_from(from).unwrap(), usize::try_from(end).unwrap());
@@ -100,64 +120,8 @@ fn spoil(bytes: &[u8], from: usize, end: usize, dice: &mut Dice) -> Vec<u8> {
     left
 }
 
-/// A store that remembers up to where its journal was when it was last synced.
-struct Watched {
-    inner: FjallStore,
-    folder: PathBuf,
-    synced: Arc<Mutex<Synced>>,
-}
-
-impl Read for Watched {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.inner.get(table, key)
-    }
-
-    fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.inner.get_many(keys)
-    }
-
-    fn scan(
-        &self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<ScanEnd, ScanError> {
-        self.inner.scan(scan, visit)
-    }
-}
-
-impl Store for Watched {
-    fn schema(&self) -> &Schema {
-        self.inner.schema()
-    }
-
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
-        self.inner.snapshot()
-    }
-
-    fn commit(&self, batch: Batch) -> Result<(), CommitError> {
-        self.inner.commit(batch)
-    }
-
-    fn sync(&self) -> Result<(), SyncError> {
-        let reached = journal::inspect(&self.folder).ok().and_then(|found| found.end);
-        self.inner.sync()?;
-        if let Some(reached) = reached {
-            *self.synced.lock().expect("no panic with the lock") = Some(reached);
-        }
-        Ok(())
-    }
-
-    fn health(&self) -> Result<(), Poisoned> {
-        self.inner.health()
-    }
-
-    fn stats(&self) -> Result<Stats, ReadError> {
-        self.inner.stats()
-    }
-}
-
 /// Flips bits of one byte of a file.
-pub(crate) fn flip(file: &std::path::Path, position: u64, bits: u8) {
+pub(crate) fn flip(file: &Path, position: u64, bits: u8) {
     let file = OpenOptions::new().read(true).write(true).open(file).expect("the file is there");
     let mut byte = [0];
     file.read_exact_at(&mut byte, position).expect("the byte is read");

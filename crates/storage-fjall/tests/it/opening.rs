@@ -3,10 +3,33 @@
 use std::fs;
 
 use seriatim_storage::conformance::{Place, workload};
-use seriatim_storage::{Batch, KeyRange, Read, Store};
+use seriatim_storage::{Batch, KeyRange, OpenError, Read, Store};
 use seriatim_storage_fjall::{FjallStore, Settings};
 
 use crate::on_disk::OnDisk;
+
+#[test]
+fn a_snapshot_keeps_the_store_open() {
+    let place = OnDisk::new();
+    let store = place.open(&workload::schema()).expect("the store opens");
+    let snapshot = store.snapshot().expect("a snapshot");
+    drop(store);
+    let again = place.open(&workload::schema()).err();
+    assert!(matches!(again, Some(OpenError::InUse { .. })), "{again:?}");
+    drop(snapshot);
+    place.open(&workload::schema()).expect("the store opens");
+}
+
+#[test]
+fn a_version_file_that_is_not_whole_is_what_a_kill_can_leave_of_a_new_store() {
+    for bytes in [b"".as_slice(), b"F", b"FJL"] {
+        let place = OnDisk::new();
+        fs::create_dir_all(place.engine_folder().join("keyspaces")).unwrap();
+        fs::write(place.engine_folder().join("0.jnl"), [0; 100]).unwrap();
+        fs::write(place.engine_folder().join("version"), bytes).unwrap();
+        place.open(&workload::schema()).expect("the store opens");
+    }
+}
 
 #[test]
 fn a_store_whose_creation_was_cut_short_is_created_anew() {
@@ -26,7 +49,7 @@ fn a_process_killed_at_any_step_of_creating_a_store_leaves_one_that_opens() {
         .into_iter()
         .chain(["fjall/keyspaces/0/current", "fjall/keyspaces/1", "fjall/keyspaces/4/current"]);
     for step in steps {
-        for _ in 0..3 {
+        for _ in 0..8 {
             let place = OnDisk::new();
             let mut writer = place.spawn_writer().expect("the writer starts");
             while !place.folder.path().join(step).exists() {
@@ -74,13 +97,13 @@ fn opening_tells_what_was_found_and_what_was_cut_off() {
     drop(store);
     let store = open();
     let found = store.found_on_open().clone();
-    assert_eq!((found.last_commit, found.durable_commit, found.torn_bytes), (Some(3), 2, 0));
+    assert_eq!((found.last_commit, found.durable_commit, found.torn_bytes), (Some(4), 3, 0));
     drop(store);
     let (file, end) = found.end.unwrap();
     let torn = fs::read(&file).unwrap()[..usize::try_from(end).unwrap() - 1].to_vec();
     fs::write(&file, torn).unwrap();
     let store = open();
-    assert_eq!(store.found_on_open().last_commit, Some(2));
+    assert_eq!(store.found_on_open().last_commit, Some(3));
     assert!(store.found_on_open().torn_bytes > 0);
     assert_eq!(workload::next_batch_of(&store, 0), 3);
 }
@@ -101,7 +124,7 @@ fn rows_move_from_the_journal_to_tables_and_old_journals_go_away() {
     store.sync().unwrap();
     drop(store);
     let store = FjallStore::open(place.folder.path(), &schema, Settings::default()).unwrap();
-    assert_eq!(store.found_on_open().last_commit, Some(ROWS.into()));
+    assert_eq!(store.found_on_open().last_commit, Some(u64::from(ROWS) + 1));
     let stats = store.stats().unwrap();
     assert!(stats.tables[0].bytes > 100 << 20, "{stats:?}");
     assert!(stats.journal_bytes < 280 << 20, "{stats:?}");

@@ -94,8 +94,10 @@ fn a_copy_into_this_store_is_durable(place: &dyn Place) -> Verdict {
         put(&source, tables[0], n.to_be_bytes(), vec![7; 100_000]);
     }
     let f = open(place);
-    copy_prefix(&source, b"", &*f.store, b"here/", &Cancel::default(), &mut |_| {})
+    let mut heard = 0;
+    copy_prefix(&source, b"", &*f.store, b"here/", &Cancel::default(), &mut |_| heard += 1)
         .expect("the copy is made");
+    assert!(heard > 3, "four megabytes are not one batch: the target's others would wait");
     let f = if place.lose_power(f.store, 1) {
         open(place)
     } else {

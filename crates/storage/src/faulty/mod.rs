@@ -278,21 +278,23 @@ impl Shared {
 
     fn sync(&self) -> Result<(), SyncError> {
         let (index, fault) = self.enter(CallKind::Sync)?;
+        // A planned fault is this caller's own, whether or not it would have made the trip.
+        let failed = || {
+            let cause = format!("planned at call {index}");
+            SyncError::Failed(self.poison.poison("sync", cause))
+        };
+        match fault {
+            Some(Fault::Fail) => return Err(failed()),
+            Some(Fault::LosePower) => return Err(SyncError::Failed(self.lose_power())),
+            None | Some(Fault::Delay(_) | Fault::Refuse | Fault::FailAfter) => {}
+        }
         self.syncs.sync(&self.poison, || {
-            if fault == Some(Fault::Fail) {
-                return Err(format!("planned at call {index}"));
-            }
             let batches = self.unsynced().batches();
-            if fault == Some(Fault::LosePower) {
-                return Err(self.lose_power().cause);
-            }
             self.inner.sync().map_err(|error| error.to_string())?;
             self.unsynced().are_durable(batches);
-            if fault == Some(Fault::FailAfter) {
-                return Err(format!("planned at call {index}"));
-            }
-            Ok(())
-        })
+            Ok::<_, String>(())
+        })?;
+        if fault == Some(Fault::FailAfter) { Err(failed()) } else { Ok(()) }
     }
 }
 

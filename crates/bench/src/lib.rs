@@ -1,0 +1,104 @@
+//! Measurements of the storage layer, each against a floor or a peer of the same run.
+//!
+//! ```text
+//!  round 1   floor │ ours │ peer      ratio, ratio
+//!  round 2   floor │ ours │ peer      ratio, ratio        median of the ratios ──► report
+//!  round 3   floor │ ours │ peer      ratio, ratio
+//! ```
+//!
+//! Machines are shared and disks are noisy: a rate of today says little about tomorrow's, while
+//! two rates that were taken within a second of each other can be divided. So the ratio is the
+//! figure, and the rates beside it are for orientation.
+//!
+//! **Invariant:** a read that finds something else than was written, and a reopened store that
+//! lacks what was acknowledged, end the run. A broken store has no speed.
+//!
+//! **Deliberately absent:** thresholds. Whether a ratio is good enough is for a reader to say.
+
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "counts of rounds, rows and bytes that are far below any limit"
+)]
+
+mod busy;
+mod commits;
+mod conditions;
+mod contenders;
+pub mod fill;
+mod filled;
+mod machine;
+mod reads;
+mod reopen;
+pub mod report;
+pub mod rounds;
+mod scans;
+mod sharing;
+pub mod sizes;
+mod space;
+mod stalls;
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::Result;
+use tempfile::TempDir;
+
+use crate::filled::Filled;
+use crate::report::Report;
+use crate::sizes::Sizes;
+
+/// What a run is about.
+#[derive(Debug)]
+pub struct Options {
+    /// How much is measured.
+    pub sizes: Sizes,
+    /// Where the data goes. It is removed again.
+    pub folder: PathBuf,
+    /// The program whose subcommand `fill` is [`fill::run`]: this package's binary.
+    pub filler: PathBuf,
+    /// How the run was asked for, for the report.
+    pub command_line: String,
+}
+
+/// Runs all measurements of the storage layer.
+///
+/// # Errors
+///
+/// When a store fails, or does not hold what it was given.
+pub fn storage(options: &Options) -> Result<Report> {
+    let run = Run { options, started: Instant::now() };
+    let mut tables = vec![commits::measure(&run)?, sharing::measure(&run)?, busy::measure(&run)?];
+    let filled = Filled::new(&run)?;
+    tables.push(reads::measure(&run, &filled)?);
+    tables.push(scans::measure(&run, &filled)?);
+    tables.push(conditions::measure(&run, &filled)?);
+    let space = space::measure(&filled)?;
+    drop(filled);
+    tables.extend([reopen::measure(&run)?, stalls::measure(&run)?, space]);
+    Ok(Report {
+        title: "Storage".to_owned(),
+        facts: machine::facts(options, run.started.elapsed())?,
+        tables,
+    })
+}
+
+/// A run that is under way.
+struct Run<'a> {
+    options: &'a Options,
+    started: Instant,
+}
+
+impl Run<'_> {
+    fn sizes(&self) -> &Sizes {
+        &self.options.sizes
+    }
+
+    /// An empty folder that is removed with the value.
+    fn folder(&self) -> Result<TempDir> {
+        Ok(TempDir::with_prefix_in("seriatim-bench-", &self.options.folder)?)
+    }
+
+    fn progress(&self, what: &str) {
+        eprintln!("{:>6.1} s  {what}", self.started.elapsed().as_secs_f64());
+    }
+}

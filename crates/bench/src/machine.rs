@@ -1,0 +1,88 @@
+//! What a run was made on. Figures without it cannot be compared with anything.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+
+use crate::Options;
+use crate::sizes::Sizes;
+
+pub(crate) fn facts(options: &Options, took: Duration) -> Result<Vec<(&'static str, String)>> {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    let gib = field("/proc/meminfo", "MemTotal")?.trim_end_matches(" kB").parse::<f64>()?
+        / (1024.0 * 1024.0);
+    Ok(vec![
+        ("date", date(since_1970.as_secs() / 86_400)),
+        ("cpu", field("/proc/cpuinfo", "model name")?),
+        ("cores", std::thread::available_parallelism()?.to_string()),
+        ("memory", format!("{gib:.1} GiB")),
+        ("file system", file_system(&options.folder)?),
+        ("kernel", fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned()),
+        ("command line", options.command_line.clone()),
+        ("mode", mode(&options.sizes)),
+        ("took", format!("{} s", took.as_secs())),
+    ])
+}
+
+fn mode(sizes: &Sizes) -> String {
+    let Sizes { name, rounds, stall_passes, .. } = sizes;
+    format!("{name}: {rounds} rounds; write stalls {stall_passes} ×, reopening as often as it says")
+}
+
+/// KiB of this process that are in memory.
+pub(crate) fn resident_kib() -> Result<u64> {
+    Ok(field("/proc/self/status", "VmRSS")?.trim_end_matches(" kB").parse()?)
+}
+
+/// The first value of a name in one of the system's files of names and values.
+fn field(file: &str, name: &str) -> Result<String> {
+    let text = fs::read_to_string(file)?;
+    let lines = text.lines().filter_map(|line| line.split_once(':'));
+    let mut values = lines.filter(|(known, _)| known.trim() == name);
+    let (_, value) = values.next().with_context(|| format!("{file} has no {name}"))?;
+    Ok(value.trim().to_owned())
+}
+
+fn file_system(folder: &Path) -> Result<String> {
+    let folder = folder.canonicalize()?;
+    let mounts = fs::read_to_string("/proc/mounts")?;
+    let mounts = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        Some((words.next()?, words.next()?))
+    });
+    let holding = mounts.filter(|(point, _)| folder.starts_with(point));
+    let nearest = holding.max_by_key(|(point, _)| point.len()).context("no file system")?;
+    Ok(nearest.1.to_owned())
+}
+
+/// The civil date of a day, counted from 1970. Years are taken to begin in March, which puts
+/// the leap day at their end.
+fn date(days: u64) -> String {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let (year, month) = match month {
+        0..=9 => (era * 400 + year_of_era, month + 3),
+        _ => (era * 400 + year_of_era + 1, month - 9),
+    };
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let known = [(0, "1970-01-01"), (11_016, "2000-02-29"), (20_772, "2026-11-15")];
+        for (days, expected) in known {
+            assert_eq!(date(days), expected);
+        }
+    }
+}

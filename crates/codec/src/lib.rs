@@ -8,6 +8,13 @@
 //!
 //! **Deliberately absent:** I/O, and any knowledge of which table a key lives in.
 
+mod event_numbers;
+mod number_rows;
 mod partition_prefix;
 
+pub use event_numbers::{EventNumbers, event_numbers_key};
+pub use number_rows::{
+    CheckpointHead, NumberRowError, SeriesLast, client_key, decode_row, encode_row, head_key,
+    workspace_key,
+};
 pub use partition_prefix::{PartitionPrefix, PrefixError};

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::limits::CLIENT_ID_BYTES_MAX;
+
 /// A tenant application. Drawn by the server when the app is created, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AppId(pub u32);
@@ -15,6 +17,36 @@ pub struct PartitionId(pub u16);
 /// between leaves the old data whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation(pub u32);
+
+/// A workspace. Ids below 2^40 are chosen by callers, those from there on belong to names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WorkspaceId(pub u64);
+
+/// A kind of workspaces: what sequences they have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KindId(pub u16);
+
+/// A sequence within its app: built in, or defined by the app.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SequenceId(pub u16);
+
+/// A client of a workspace: 1 to 255 bytes that it calls itself by.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClientId(Box<[u8]>);
+
+impl ClientId {
+    /// The client, if its name has 1 to [`CLIENT_ID_BYTES_MAX`] bytes.
+    #[must_use]
+    pub fn new(name: &[u8]) -> Option<Self> {
+        (1..=CLIENT_ID_BYTES_MAX).contains(&name.len()).then(|| Self(name.into()))
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
 
 impl fmt::Display for AppId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

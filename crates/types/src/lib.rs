@@ -7,5 +7,7 @@
 
 mod ids;
 pub mod limits;
+mod numbers;
 
-pub use ids::{AppId, Incarnation, PartitionId};
+pub use ids::{AppId, ClientId, Incarnation, KindId, PartitionId, SequenceId, WorkspaceId};
+pub use numbers::{Epoch, NUMBER_MAX, Number, PartitionOffset, Time, Year};

@@ -26,3 +26,19 @@ pub const TABLES_MAX: usize = 64;
 
 /// Longest name of a table.
 pub const TABLE_NAME_BYTES_MAX: usize = 64;
+
+/// Longest name of a client.
+pub const CLIENT_ID_BYTES_MAX: usize = 255;
+
+/// Sequences that one kind of workspaces may have, the built-in ones included. They are kept
+/// in one row and searched one by one.
+pub const SEQUENCES_PER_KIND_MAX: usize = 64;
+
+/// Ranges of one sequence.
+pub const RANGES_MAX: usize = 16;
+
+/// Longest presentation of a sequence, as it is written in its definition.
+pub const FORMAT_BYTES_MAX: usize = 128;
+
+/// Record kinds of an app that are singletons: as many as there are fixed ids.
+pub const SINGLETONS_MAX: usize = 512;

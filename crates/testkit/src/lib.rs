@@ -4,5 +4,7 @@
 //! repeated and two stores can be given the same bytes.
 
 mod commands;
+mod full_scan;
 
 pub use commands::{CommandRows, PAIRS_PER_COMMAND, command_schema};
+pub use full_scan::full_scan;

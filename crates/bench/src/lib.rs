@@ -1,4 +1,4 @@
-//! Measurements of the storage layer, each against a floor or a peer of the same run.
+//! Measurements, each against a floor or a peer of the same run.
 //!
 //! ```text
 //!  round 1   floor │ ours │ peer      ratio, ratio
@@ -32,6 +32,7 @@ mod reopen;
 pub mod report;
 pub mod rounds;
 mod scans;
+pub mod sequencer;
 mod sharing;
 pub mod sizes;
 mod space;
@@ -45,6 +46,7 @@ use tempfile::TempDir;
 
 use crate::filled::Filled;
 use crate::report::Report;
+use crate::sequencer::SequencerSizes;
 use crate::sizes::Sizes;
 
 /// What a run is about.
@@ -77,9 +79,26 @@ pub fn storage(options: &Options) -> Result<Report> {
     tables.extend([reopen::measure(&run)?, stalls::measure(&run)?, space]);
     Ok(Report {
         title: "Storage".to_owned(),
-        facts: machine::facts(options, run.started.elapsed())?,
+        facts: machine::facts(options, machine::mode(&options.sizes), run.started.elapsed())?,
         tables,
     })
+}
+
+/// Runs all measurements of the sequencer.
+///
+/// # Errors
+///
+/// When a store fails, or numbers are not what they must be.
+pub fn sequencer(options: &Options, sizes: &SequencerSizes) -> Result<Report> {
+    let run = Run { options, started: Instant::now() };
+    let tables = vec![
+        sequencer::draws(&run, sizes)?,
+        sequencer::starts(&run, sizes)?,
+        sequencer::memory(&run, sizes)?,
+    ];
+    let mode = format!("{}: {} rounds of draws", options.sizes.name, options.sizes.rounds);
+    let facts = machine::facts(options, mode, run.started.elapsed())?;
+    Ok(Report { title: "Sequencer".to_owned(), facts, tables })
 }
 
 /// A run that is under way.

@@ -9,7 +9,11 @@ use anyhow::{Context, Result};
 use crate::Options;
 use crate::sizes::Sizes;
 
-pub(crate) fn facts(options: &Options, took: Duration) -> Result<Vec<(&'static str, String)>> {
+pub(crate) fn facts(
+    options: &Options,
+    mode: String,
+    took: Duration,
+) -> Result<Vec<(&'static str, String)>> {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let gib = field("/proc/meminfo", "MemTotal")?.trim_end_matches(" kB").parse::<f64>()?
         / (1024.0 * 1024.0);
@@ -21,12 +25,12 @@ pub(crate) fn facts(options: &Options, took: Duration) -> Result<Vec<(&'static s
         ("file system", file_system(&options.folder)?),
         ("kernel", fs::read_to_string("/proc/sys/kernel/osrelease")?.trim().to_owned()),
         ("command line", options.command_line.clone()),
-        ("mode", mode(&options.sizes)),
+        ("mode", mode),
         ("took", format!("{} s", took.as_secs())),
     ])
 }
 
-fn mode(sizes: &Sizes) -> String {
+pub(crate) fn mode(sizes: &Sizes) -> String {
     let Sizes { name, rounds, stall_passes, .. } = sizes;
     format!("{name}: {rounds} rounds; write stalls {stall_passes} ×, reopening as often as it says")
 }

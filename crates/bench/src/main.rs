@@ -5,11 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use seriatim_bench::fill::{self, Then};
+use seriatim_bench::sequencer::{SequencerSizes, touch};
 use seriatim_bench::sizes::Sizes;
-use seriatim_bench::{Options, storage};
+use seriatim_bench::{Options, sequencer, storage};
 
 const USAGE: &str = "\
-usage: bench storage [--short | --long] [--folder DIR] [--report FILE] [-o json]
+usage: bench storage|sequencer [--short | --long] [--folder DIR] [--report FILE] [-o json]
 
   --short        about a minute (the default)
   --long         about ten minutes
@@ -29,16 +30,27 @@ fn main() -> Result<ExitCode> {
             return Ok(ExitCode::SUCCESS);
         }
     }
+    if let ["touch", way, workspaces] = words.as_slice() {
+        touch(way, workspaces.parse()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(asked) = Asked::parse(&words) else {
         eprint!("{USAGE}");
         return Ok(ExitCode::from(2));
     };
-    let report = storage(&Options {
+    let options = Options {
         sizes: asked.sizes,
         folder: asked.folder,
         filler: std::env::current_exe()?,
         command_line: format!("cargo run --release -p seriatim-bench -- {}", words.join(" ")),
-    })?;
+    };
+    let report = match asked.subject {
+        Subject::Storage => storage(&options)?,
+        Subject::Sequencer if options.sizes.name == "long" => {
+            sequencer(&options, &SequencerSizes::long())?
+        }
+        Subject::Sequencer => sequencer(&options, &SequencerSizes::short())?,
+    };
     print!("{}", if asked.json { report.json() } else { report.text() });
     if let Some(file) = asked.report {
         std::fs::write(file, report.markdown())?;
@@ -46,7 +58,13 @@ fn main() -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+enum Subject {
+    Storage,
+    Sequencer,
+}
+
 struct Asked {
+    subject: Subject,
     sizes: Sizes,
     folder: PathBuf,
     report: Option<PathBuf>,
@@ -55,9 +73,19 @@ struct Asked {
 
 impl Asked {
     fn parse(words: &[&str]) -> Option<Self> {
-        let (["storage"], mut rest) = words.split_at_checked(1)? else { return None };
-        let mut asked =
-            Self { sizes: Sizes::short(), folder: std::env::temp_dir(), report: None, json: false };
+        let (subject, mut rest) = words.split_first()?;
+        let subject = match *subject {
+            "storage" => Subject::Storage,
+            "sequencer" => Subject::Sequencer,
+            _ => return None,
+        };
+        let mut asked = Self {
+            subject,
+            sizes: Sizes::short(),
+            folder: std::env::temp_dir(),
+            report: None,
+            json: false,
+        };
         while let [word, behind @ ..] = rest {
             rest = behind;
             match (*word, behind) {

@@ -4,8 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use seriatim_bench::sequencer::SequencerSizes;
 use seriatim_bench::sizes::Sizes;
-use seriatim_bench::{Options, storage};
+use seriatim_bench::{Options, sequencer, storage};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 
@@ -72,10 +73,32 @@ fn every_measurement_is_made_and_reported() {
 }
 
 #[test]
+fn every_measurement_of_the_sequencer_is_made_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        sizes: tiny(),
+        folder: folder.path().to_owned(),
+        filler: BENCH.into(),
+        command_line: "a test".to_owned(),
+    };
+    let sizes =
+        SequencerSizes { draws: 1_000, logs: vec![1_500, 3_000], workspaces: vec![100, 1_000] };
+    let report = sequencer(&options, &sizes).unwrap();
+    let found: Vec<_> =
+        report.tables.iter().map(|it| (it.title, it.rows.len(), it.columns.len())).collect();
+    assert_eq!(found, [("draws", 3, 2), ("time to ready", 2, 4), ("memory", 2, 3)]);
+    for (label, values) in report.tables.iter().flat_map(|table| &table.rows) {
+        assert!(values.iter().all(|it| it.is_finite() && *it > 0.0), "{label}: {values:?}");
+    }
+}
+
+#[test]
 fn a_bad_command_line_is_answered_with_the_usage() {
     for bad in [&["storage", "--fast"][..], &["storage", "--report"], &["stor"], &[]] {
         let output = Command::new(Path::new(BENCH)).args(bad).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{bad:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).starts_with("usage: bench storage"));
+        assert!(
+            String::from_utf8_lossy(&output.stderr).starts_with("usage: bench storage|sequencer")
+        );
     }
 }

@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "types",
     "codec",
     "sequencer",
+    "sequencer-runtime",
     "core",
     "lanes",
     "replay",

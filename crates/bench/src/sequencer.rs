@@ -74,8 +74,8 @@ fn begin(workspace: u64) -> Begin<'static> {
 
 fn serving() -> Result<Sequencer> {
     let mut sequencer = Sequencer::new(sequences(), SequencerSettings::default())?;
-    sequencer.resume(None, 0);
-    sequencer.serve();
+    sequencer.resume(None, 0)?;
+    sequencer.serve()?;
     Ok(sequencer)
 }
 

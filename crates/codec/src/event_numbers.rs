@@ -94,7 +94,7 @@ impl EventNumbers {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use seriatim_types::SequenceId;
+    use seriatim_types::{AppId, Incarnation, PartitionId, SequenceId};
 
     use super::*;
 
@@ -120,6 +120,13 @@ mod tests {
         assert_eq!(hex(sample(None).encode()), expected);
         let expected = format!("01{values} 03 706f73 0000000000000005").replace(' ', "");
         assert_eq!(hex(sample(Some(b"pos")).encode()), expected);
+        let prefix = PartitionPrefix {
+            app: AppId(1),
+            partition: PartitionId(2),
+            incarnation: Incarnation(3),
+        };
+        let key = event_numbers_key(prefix, PartitionOffset::FIRST);
+        assert_eq!(hex(key), "00000001000200000003040000000000000001");
     }
 
     proptest! {

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use seriatim_sequencer::{
-    Begin, BeginError, Busy, Counters, Progress, RowKey, RowsRead, Sequencer, Sequences,
+    Begin, BeginError, Busy, Counters, Progress, Row, RowKey, RowsRead, Sequencer, Sequences,
     SettingsError,
 };
 use seriatim_storage::Cancel;
@@ -36,6 +36,10 @@ pub(crate) struct State {
     pub(crate) sequencer: Sequencer,
     /// The log is to be read again, as soon as no checkpoint is being written.
     pub(crate) wants_reading: bool,
+    /// A transaction is open.
+    pub(crate) is_open: bool,
+    pub(crate) is_stopping: bool,
+    /// When to give up the last checkpoint; `None` is never.
     pub(crate) stop_by: Option<Instant>,
     pub(crate) stopped: Option<String>,
     pub(crate) fenced_by: Option<Epoch>,
@@ -49,6 +53,9 @@ pub enum StartError {
     /// Not now.
     #[error(transparent)]
     Busy(#[from] Busy),
+    /// Another transaction is open. Numbers are given to one at a time.
+    #[error("another transaction is open")]
+    InProgress,
     /// The request cannot be served as it is.
     #[error(transparent)]
     Begin(#[from] BeginError),
@@ -104,6 +111,8 @@ impl Runtime {
         let state = State {
             sequencer: Sequencer::new(sequences, settings.sequencer)?,
             wants_reading: true,
+            is_open: false,
+            is_stopping: false,
             stop_by: None,
             stopped: None,
             fenced_by: None,
@@ -125,7 +134,7 @@ impl Runtime {
     }
 
     /// Opens a transaction: admits, reads what is not in memory, begins. Nobody else gets
-    /// numbers until it is flushed or dropped.
+    /// numbers until it is flushed or dropped; they are told so, and do not wait.
     ///
     /// # Errors
     ///
@@ -138,6 +147,9 @@ impl Runtime {
         if let Some(reason) = state.stopped.clone() {
             return Err(StartError::Stopped { reason });
         }
+        if state.is_open {
+            return Err(StartError::InProgress);
+        }
         if state.wants_reading {
             let progress = state.sequencer.progress().unwrap_or_default();
             return Err(Busy::Actualizing(progress).into());
@@ -149,11 +161,12 @@ impl Runtime {
         let rows = if missing.is_empty() {
             Vec::new()
         } else {
-            self.shared.numbers.read_rows(&missing).map_err(StartError::Read)?
+            read_rows(self.shared.numbers.as_ref(), &missing).map_err(StartError::Read)?
         };
         let read = RowsRead::new(stamp, missing.into_iter().zip(rows));
         let draws = state.sequencer.draw(begin, &read)?;
-        Ok(Started::new(&self.shared, state, draws))
+        state.is_open = true;
+        Ok(Started::new(&self.shared, draws))
     }
 
     /// Returns once numbers are given, or can no longer be.
@@ -182,7 +195,12 @@ impl Runtime {
     pub fn wait_until_checkpointed(&self) {
         let mut state = self.shared.lock();
         let is_over = |state: &State| state.fenced_by.is_some() || state.stopped.is_some();
-        while !is_over(&state) && state.sequencer.counters().checkpoint_lag > 0 {
+        let is_behind = |state: &State| {
+            let sequencer = &state.sequencer;
+            let is_reading = state.wants_reading || sequencer.progress().is_some();
+            is_reading || sequencer.counters().checkpoint_lag > 0
+        };
+        while !is_over(&state) && is_behind(&state) {
             state = self.shared.wait(state);
         }
     }
@@ -199,7 +217,8 @@ impl Runtime {
         }
     }
 
-    /// Ends the runtime: tries to write a last checkpoint, for at most so long.
+    /// Ends the runtime: tries to write a last checkpoint, for at most so long. A call of the
+    /// storage that does not return is waited for all the same.
     #[must_use]
     pub fn shutdown(mut self, at_most: Duration) -> Shutdown {
         self.stop(at_most);
@@ -208,7 +227,11 @@ impl Runtime {
 
     fn stop(&mut self, at_most: Duration) {
         let Some(worker) = self.worker.take() else { return };
-        self.shared.lock().stop_by = Instant::now().checked_add(at_most);
+        {
+            let mut state = self.shared.lock();
+            state.is_stopping = true;
+            state.stop_by = Instant::now().checked_add(at_most);
+        }
         self.shared.cancel.cancel();
         self.shared.changed.notify_all();
         // A worker that panicked has told the panic hook; there is nothing left to wait for.
@@ -220,6 +243,19 @@ impl Drop for Runtime {
     fn drop(&mut self) {
         self.stop(Duration::ZERO);
     }
+}
+
+/// Reads rows, and checks that there is one answer for each.
+pub(crate) fn read_rows(
+    numbers: &dyn NumberStorage,
+    keys: &[RowKey],
+) -> Result<Vec<Option<Row>>, StorageError> {
+    let rows = numbers.read_rows(keys)?;
+    if rows.len() != keys.len() {
+        let cause = format!("{} rows were asked for, {} came", keys.len(), rows.len());
+        return Err(StorageError { cause });
+    }
+    Ok(rows)
 }
 
 impl Shared {

@@ -41,7 +41,9 @@ pub use log::{LogEvent, ObserveError};
 pub use period::{Reset, UtcOffset, UtcOffsetError};
 pub use ranges::{Ranges, RangesError};
 pub use row::{Row, RowKey, RowsRead, Series, Stamp};
-pub use sequencer::{Busy, Checkpoint, FlushError, Progress, Sequencer, StaleDraws, Ticket};
+pub use sequencer::{
+    Busy, Checkpoint, FlushError, OutOfTurn, Progress, Sequencer, StaleDraws, Ticket,
+};
 pub use sequences::{
     DefineError, IdClass, RecordClass, RecordIds, RecordIdsError, Sequence, Sequences, Singletons,
     SingletonsError, built_in,

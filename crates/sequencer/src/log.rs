@@ -1,6 +1,6 @@
 //! What actualization takes from the log.
 
-use seriatim_types::{ClientId, KindId, Number, PartitionOffset, WorkspaceId};
+use seriatim_types::{ClientId, KindId, Number, PartitionOffset, SequenceId, WorkspaceId};
 
 use crate::row::{RowKey, Series};
 
@@ -53,6 +53,15 @@ pub enum ObserveError {
         workspace: WorkspaceId,
         /// Its kind.
         kind: KindId,
+    },
+    /// A number of a sequence that is not defined. Passed over, it could be given again once
+    /// the sequence is.
+    #[error("workspace {} has a number of sequence {}, which is not defined", workspace.0, sequence.0)]
+    UnknownSequence {
+        /// The workspace.
+        workspace: WorkspaceId,
+        /// The sequence.
+        sequence: SequenceId,
     },
     /// Numbers are not being read from the log now.
     #[error("numbers are not being read from the log now")]

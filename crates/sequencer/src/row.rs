@@ -16,9 +16,14 @@ pub enum RowKey {
 
 /// When rows were read: what has become of the sequencer's checkpoints since then decides
 /// whether they can still be used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    pub(crate) checkpoints_written: u64,
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stamp(u64);
+
+impl Stamp {
+    /// What was read until now may no longer be what is stored.
+    pub(crate) fn advance(&mut self) {
+        self.0 = self.0.saturating_add(1);
+    }
 }
 
 /// Rows that were read from storage because they were not in memory.

@@ -13,12 +13,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use hashlink::LruCache;
-use seriatim_types::{Number, PartitionOffset};
+use seriatim_types::{KindId, Number, PartitionOffset, SequenceId};
 
 use crate::counters::Counters;
 use crate::log::{LogEvent, ObserveError};
 use crate::row::{Row, RowKey, RowsRead, Series, Stamp};
-use crate::sequences::{Sequences, built_in};
+use crate::sequences::{DefineError, Sequence, Sequences, built_in};
 use crate::settings::{Settings, SettingsError};
 use crate::transaction::{Begin, BeginError, Draws, EventOffsets, Transaction};
 
@@ -40,13 +40,16 @@ pub struct Sequencer {
     committed_through: Option<PartitionOffset>,
     checkpointed_through: Option<PartitionOffset>,
     checkpoint_is_out: bool,
-    /// How often the log was begun to be read. Tickets of an earlier reading are void.
+    /// How often the log was begun to be read. Tickets and draws of an earlier reading are void.
     reading: u64,
+    stamp: Stamp,
     counters: Counters,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
+    /// Nothing is known; the log is to be read.
+    Forgotten,
     Actualizing(Progress),
     Serving,
 }
@@ -88,6 +91,16 @@ pub enum Busy {
 pub struct Ticket {
     through: PartitionOffset,
     reading: u64,
+}
+
+/// A call that does not fit the state. Nothing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{call} came out of turn: {why}")]
+pub struct OutOfTurn {
+    /// The call.
+    pub call: &'static str,
+    /// What it does not fit.
+    pub why: &'static str,
 }
 
 /// Draws that were begun before something else was staged.
@@ -139,7 +152,7 @@ impl Sequencer {
         Ok(Self {
             sequences,
             settings,
-            phase: Phase::Actualizing(Progress::default()),
+            phase: Phase::Forgotten,
             cache,
             staged: VecDeque::new(),
             unflushed: BTreeMap::new(),
@@ -148,6 +161,7 @@ impl Sequencer {
             checkpointed_through: None,
             checkpoint_is_out: false,
             reading: 0,
+            stamp: Stamp::default(),
             counters: Counters::default(),
         })
     }
@@ -159,11 +173,14 @@ impl Sequencer {
     ///
     /// Why not.
     pub fn admit(&mut self) -> Result<(), Busy> {
-        if let Phase::Actualizing(progress) = self.phase {
+        if let Some(progress) = self.progress() {
             self.counters.refused_actualizing = self.counters.refused_actualizing.saturating_add(1);
             return Err(Busy::Actualizing(progress));
         }
-        let (rows, rows_max) = (self.unflushed.len(), self.settings.unflushed_rows_max);
+        // What is staged will wait for a checkpoint too.
+        let staged: usize = self.staged.iter().map(|staged| staged.rows.len()).sum();
+        let rows = self.unflushed.len().saturating_add(staged);
+        let rows_max = self.settings.unflushed_rows_max;
         if rows > rows_max {
             self.counters.refused_unflushed = self.counters.refused_unflushed.saturating_add(1);
             return Err(Busy::Unflushed { rows, rows_max });
@@ -186,7 +203,7 @@ impl Sequencer {
     /// To be taken before rows are read.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
-        Stamp { checkpoints_written: self.counters.checkpoints_written }
+        self.stamp
     }
 
     /// Opens a transaction and gives places to its first event. `read` holds the rows that are
@@ -232,8 +249,9 @@ impl Sequencer {
         self.remember(key, &row);
         // The first event's place in the workspace's log is drawn like all others.
         let event = EventOffsets { partition, workspace: Number::new(1).expect("one") };
-        let mut draws = Draws { workspace, kind, time, first: partition, row, client, event };
-        let drawn = draws.next(&self.sequences, built_in::WORKSPACE_OFFSETS);
+        let (first, reading) = (partition, self.reading);
+        let mut draws = Draws { workspace, kind, time, first, reading, row, client, event };
+        let drawn = draws.draw(&self.sequences, built_in::WORKSPACE_OFFSETS);
         draws.event.workspace = drawn.map_err(|_| BeginError::LogFull)?.number;
         Ok(draws)
     }
@@ -259,27 +277,45 @@ impl Sequencer {
         Ok(())
     }
 
-    /// Forgets all numbers; they are to be read from the log again. A checkpoint that is out
-    /// must have been reported first: it could undo on disk what is read now.
-    pub fn actualize(&mut self) {
-        assert!(!self.checkpoint_is_out, "the log is not read again while a checkpoint is out");
+    /// Forgets all numbers; they are to be read from the log again.
+    ///
+    /// # Errors
+    ///
+    /// While a checkpoint is out: it could undo on disk what is read now. Report it first.
+    pub fn actualize(&mut self) -> Result<(), OutOfTurn> {
+        if self.checkpoint_is_out {
+            return Err(OutOfTurn { call: "actualize", why: "a checkpoint is out" });
+        }
         self.reading = self.reading.saturating_add(1);
-        self.phase = Phase::Actualizing(Progress::default());
+        self.stamp.advance();
+        self.phase = Phase::Forgotten;
         self.cache.clear();
         self.staged.clear();
         self.unflushed.clear();
         self.staged_through = None;
         self.committed_through = None;
         self.checkpointed_through = None;
+        Ok(())
     }
 
     /// Begins to read the log behind a checkpoint. `total` is how many events are to come, as
     /// far as is known.
-    pub fn resume(&mut self, checkpointed_through: Option<PartitionOffset>, total: u64) {
-        assert!(self.unflushed.is_empty(), "a reading of the log begins with nothing");
+    ///
+    /// # Errors
+    ///
+    /// When the log is being read already, or was.
+    pub fn resume(
+        &mut self,
+        checkpointed_through: Option<PartitionOffset>,
+        total: u64,
+    ) -> Result<(), OutOfTurn> {
+        if self.phase != Phase::Forgotten {
+            return Err(OutOfTurn { call: "resume", why: "the numbers are not forgotten" });
+        }
         self.phase = Phase::Actualizing(Progress { done: 0, total });
         self.checkpointed_through = checkpointed_through;
         self.committed_through = checkpointed_through;
+        Ok(())
     }
 
     /// Takes in an event of the log. `read` holds its rows that are not in memory.
@@ -317,10 +353,12 @@ impl Sequencer {
             }
         };
         for (series, number) in &event.values {
-            // A sequence that this kind does not have cannot be drawn from either.
-            if let Some(definition) = self.sequences.get(kind, series.sequence) {
-                row.merge(*series, &definition.ranges, *number);
-            }
+            // Passing over a number whose sequence is defined later would give it again.
+            let sequence = series.sequence;
+            let definition = self.sequences.get(kind, sequence);
+            let definition =
+                definition.ok_or(ObserveError::UnknownSequence { workspace, sequence })?;
+            row.merge(*series, &definition.ranges, *number);
         }
         self.keep(key, row);
         if let Some((key, mut row, number)) = client {
@@ -342,9 +380,17 @@ impl Sequencer {
     }
 
     /// The whole log was read: numbers can be given.
-    pub fn serve(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// When the log was not being read.
+    pub fn serve(&mut self) -> Result<(), OutOfTurn> {
+        let Phase::Actualizing(_) = self.phase else {
+            return Err(OutOfTurn { call: "serve", why: "the log was not being read" });
+        };
         self.staged_through = self.committed_through;
         self.phase = Phase::Serving;
+        Ok(())
     }
 
     /// The rows that wait, to be written; `None` when there is nothing new or one is out.
@@ -360,6 +406,7 @@ impl Sequencer {
     /// A checkpoint was written, rows and offset.
     pub fn written(&mut self, checkpoint: Checkpoint) {
         self.counters.checkpoints_written = self.counters.checkpoints_written.saturating_add(1);
+        self.stamp.advance();
         self.checkpoint_is_out = false;
         self.checkpointed_through = checkpoint.through;
         for (key, row) in checkpoint.rows {
@@ -374,24 +421,41 @@ impl Sequencer {
     pub fn not_written(&mut self, checkpoint: Checkpoint) {
         self.counters.checkpoints_failed = self.counters.checkpoints_failed.saturating_add(1);
         drop(checkpoint);
+        // It may be there all the same: only its answer was lost.
+        self.stamp.advance();
         self.checkpoint_is_out = false;
     }
 
-    /// The sequences. They may be added to at any time.
+    /// The sequences.
     #[must_use]
     pub fn sequences(&self) -> &Sequences {
         &self.sequences
     }
 
-    /// The sequences, to add to them.
-    pub fn sequences_mut(&mut self) -> &mut Sequences {
-        &mut self.sequences
+    /// As [`Sequences::add_kind`].
+    pub fn add_kind(&mut self, kind: KindId) {
+        self.sequences.add_kind(kind);
+    }
+
+    /// As [`Sequences::define`].
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn define(
+        &mut self,
+        kind: KindId,
+        sequence: SequenceId,
+        definition: Sequence,
+    ) -> Result<(), DefineError> {
+        self.sequences.define(kind, sequence, definition)
     }
 
     /// How far the reading of the log is; `None` when it is done.
     #[must_use]
     pub fn progress(&self) -> Option<Progress> {
         match self.phase {
+            Phase::Forgotten => Some(Progress::default()),
             Phase::Actualizing(progress) => Some(progress),
             Phase::Serving => None,
         }
@@ -423,7 +487,8 @@ impl Sequencer {
     /// When something else was staged since they were begun: the numbers would be given twice.
     pub fn stage(&mut self, draws: Draws) -> Result<Ticket, StaleDraws> {
         let expected = next_after(self.staged_through);
-        if self.phase != Phase::Serving || expected != Some(draws.first) {
+        let is_current = draws.reading == self.reading && expected == Some(draws.first);
+        if self.phase != Phase::Serving || !is_current {
             return Err(StaleDraws { first: draws.first });
         }
         let through = draws.event.partition;

@@ -80,16 +80,14 @@ pub enum RecordClass {
 
 /// How an app numbers its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordIds {
+pub struct RecordIds(Scheme);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Scheme {
     /// One sequence for all classes.
     Single(Ranges),
     /// One sequence for class c and one for classes o and w.
-    Split {
-        /// The ranges of class c.
-        c: Ranges,
-        /// The ranges of classes o and w.
-        ow: Ranges,
-    },
+    Split { c: Ranges, ow: Ranges },
 }
 
 /// Ranges that cannot serve for record ids.
@@ -114,17 +112,27 @@ impl RecordIds {
     #[must_use]
     pub fn single() -> Self {
         let first = RESERVED_LAST.saturating_add(1);
-        Self::Single(Ranges::new(&[(first, NUMBER_MAX)]).expect("one good range"))
+        Self(Scheme::Single(Ranges::new(&[(first, NUMBER_MAX)]).expect("one good range")))
+    }
+
+    /// The single scheme with other ranges.
+    ///
+    /// # Errors
+    ///
+    /// When a range is not for users' records.
+    pub fn single_with(ranges: Ranges) -> Result<Self, RecordIdsError> {
+        check_user(&ranges)?;
+        Ok(Self(Scheme::Single(ranges)))
     }
 
     /// The split scheme with its usual ranges: o and w end where c begins.
     #[must_use]
     pub fn split() -> Self {
         let last = SPLIT_C_FIRST.saturating_sub(1);
-        Self::Split {
+        Self(Scheme::Split {
             c: Ranges::new(&[(SPLIT_C_FIRST, NUMBER_MAX)]).expect("one good range"),
             ow: Ranges::new(&[(SPLIT_OW_FIRST, last)]).expect("one good range"),
-        }
+        })
     }
 
     /// The split scheme with other ranges.
@@ -133,11 +141,8 @@ impl RecordIds {
     ///
     /// When a range is not for users' records, or the two sequences could give the same id.
     pub fn split_with(c: Ranges, ow: Ranges) -> Result<Self, RecordIdsError> {
-        for (first, _) in c.iter().chain(ow.iter()) {
-            if IdClass::of(first.get()) != IdClass::User {
-                return Err(RecordIdsError::NotUser { first });
-            }
-        }
+        check_user(&c)?;
+        check_user(&ow)?;
         for (first, last) in c.iter() {
             for (other_first, other_last) in ow.iter() {
                 let number = first.max(other_first);
@@ -146,18 +151,34 @@ impl RecordIds {
                 }
             }
         }
-        Ok(Self::Split { c, ow })
+        Ok(Self(Scheme::Split { c, ow }))
+    }
+
+    /// What the ids of a class are drawn from.
+    #[must_use]
+    pub fn ranges_of(&self, class: RecordClass) -> &Ranges {
+        match (&self.0, class) {
+            (Scheme::Single(ranges), _) | (Scheme::Split { c: ranges, .. }, RecordClass::C) => {
+                ranges
+            }
+            (Scheme::Split { ow, .. }, RecordClass::O | RecordClass::W) => ow,
+        }
     }
 
     /// The sequence that gives ids to a class.
     #[must_use]
     pub fn sequence_of(&self, class: RecordClass) -> SequenceId {
-        match (self, class) {
-            (Self::Single(_), _) => built_in::RECORD_IDS,
-            (Self::Split { .. }, RecordClass::C) => built_in::RECORD_IDS_C,
-            (Self::Split { .. }, RecordClass::O | RecordClass::W) => built_in::RECORD_IDS_OW,
+        match (&self.0, class) {
+            (Scheme::Single(_), _) => built_in::RECORD_IDS,
+            (Scheme::Split { .. }, RecordClass::C) => built_in::RECORD_IDS_C,
+            (Scheme::Split { .. }, RecordClass::O | RecordClass::W) => built_in::RECORD_IDS_OW,
         }
     }
+}
+
+fn check_user(ranges: &Ranges) -> Result<(), RecordIdsError> {
+    let other = ranges.iter().find(|(first, _)| IdClass::of(first.get()) != IdClass::User);
+    other.map_or(Ok(()), |(first, _)| Err(RecordIdsError::NotUser { first }))
 }
 
 /// One sequence, as it is defined.
@@ -232,9 +253,9 @@ impl Sequences {
 
     /// Adds a kind of workspaces, with the built-in sequences. Adding it again does nothing.
     pub fn add_kind(&mut self, kind: KindId) {
-        let record_ids = match &self.record_ids {
-            RecordIds::Single(ranges) => vec![(built_in::RECORD_IDS, ranges.clone())],
-            RecordIds::Split { c, ow } => {
+        let record_ids = match &self.record_ids.0 {
+            Scheme::Single(ranges) => vec![(built_in::RECORD_IDS, ranges.clone())],
+            Scheme::Split { c, ow } => {
                 vec![(built_in::RECORD_IDS_C, c.clone()), (built_in::RECORD_IDS_OW, ow.clone())]
             }
         };
@@ -363,17 +384,20 @@ mod tests {
 
     #[test]
     fn the_two_sequences_of_the_split_scheme_never_meet() {
-        let RecordIds::Split { c, ow } = RecordIds::split() else { panic!("split") };
+        let split = RecordIds::split();
+        let (c, ow) = (split.ranges_of(RecordClass::C), split.ranges_of(RecordClass::W));
         assert_eq!(c.after(None).unwrap().get(), 322_685_000_131_072);
         assert_eq!(ow.after(None).unwrap().get(), 322_680_000_131_072);
         assert_eq!(ow.after(Number::new(322_685_000_131_071)), None, "exhausted, not into c");
-        assert!(RecordIds::split_with(c.clone(), ow).is_ok());
+        assert!(RecordIds::split_with(c.clone(), ow.clone()).is_ok());
         let overlapping = ranges(&[(322_685_000_131_000, 322_685_000_131_080)]);
         let error = RecordIds::split_with(c.clone(), overlapping).unwrap_err();
         let number = Number::new(322_685_000_131_072).unwrap();
         assert_eq!(error, RecordIdsError::Overlap { number });
-        let low = RecordIds::split_with(c, ranges(&[(200_000, 200_009)]));
-        assert!(matches!(low, Err(RecordIdsError::NotUser { .. })));
+        let low = ranges(&[(200_000, 200_009)]);
+        let error = RecordIds::split_with(c.clone(), low.clone());
+        assert!(matches!(error, Err(RecordIdsError::NotUser { .. })));
+        assert!(matches!(RecordIds::single_with(low), Err(RecordIdsError::NotUser { .. })));
     }
 
     #[test]

@@ -120,6 +120,8 @@ pub struct Draws {
     pub(crate) kind: KindId,
     pub(crate) time: Time,
     pub(crate) first: PartitionOffset,
+    /// The reading of the log that these numbers go on from.
+    pub(crate) reading: u64,
     pub(crate) row: Row,
     pub(crate) client: Option<(ClientId, Row)>,
     pub(crate) event: EventOffsets,
@@ -139,7 +141,7 @@ impl Draws {
     /// The same.
     pub fn next_event(&mut self, sequences: &Sequences) -> Result<EventOffsets, NextError> {
         let partition = self.event.partition.next().ok_or(NextError::LogFull)?;
-        let workspace = self.next(sequences, built_in::WORKSPACE_OFFSETS);
+        let workspace = self.draw(sequences, built_in::WORKSPACE_OFFSETS);
         let workspace = workspace.map_err(|_| NextError::LogFull)?.number;
         self.event = EventOffsets { partition, workspace };
         Ok(self.event)
@@ -151,6 +153,18 @@ impl Draws {
     ///
     /// The same.
     pub fn next(
+        &mut self,
+        sequences: &Sequences,
+        sequence: SequenceId,
+    ) -> Result<Drawn, NextError> {
+        if sequence == built_in::WORKSPACE_OFFSETS {
+            // Only events take places in the log.
+            return Err(NextError::Unknown { sequence });
+        }
+        self.draw(sequences, sequence)
+    }
+
+    pub(crate) fn draw(
         &mut self,
         sequences: &Sequences,
         sequence: SequenceId,
@@ -193,6 +207,7 @@ impl Draws {
         number: Number,
     ) -> Result<(), ImportError> {
         let definition = sequences.get(self.kind, sequence);
+        let definition = definition.filter(|_| sequence != built_in::WORKSPACE_OFFSETS);
         let definition = definition.ok_or(ImportError::Unknown { sequence })?;
         if !definition.ranges.contains(number) {
             return Err(ImportError::Outside { sequence, number });

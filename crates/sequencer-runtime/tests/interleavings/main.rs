@@ -149,9 +149,10 @@ fn command(runtime: &Runtime, mock: &Mock, workspace: u64, is_flushed: bool) {
                 mock.0.lock().unwrap().log.push(event);
                 return if is_flushed { started.flush() } else { started.actualize() };
             }
-            Err(StartError::Busy(Busy::Actualizing(_) | Busy::Unflushed { .. })) => {
-                thread::yield_now();
-            }
+            Err(
+                StartError::Busy(Busy::Actualizing(_) | Busy::Unflushed { .. })
+                | StartError::InProgress,
+            ) => thread::yield_now(),
             Err(error) => panic!("{error}"),
         }
     }

@@ -57,9 +57,9 @@ impl Driver {
     }
 
     fn read_log(&mut self) -> Result<(), Dead> {
-        self.sequencer.actualize();
+        self.sequencer.actualize().unwrap();
         let through = self.numbers.checkpointed_through().map_err(|_| Dead)?;
-        self.sequencer.resume(through, 0);
+        self.sequencer.resume(through, 0).unwrap();
         let mut events = Vec::new();
         let read = self.log.read(through, &Cancel::default(), &mut |event| {
             events.push(event);
@@ -77,7 +77,7 @@ impl Driver {
                 self.checkpoint()?;
             }
         }
-        self.sequencer.serve();
+        self.sequencer.serve().unwrap();
         Ok(())
     }
 

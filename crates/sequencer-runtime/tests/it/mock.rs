@@ -24,8 +24,12 @@ pub(crate) struct Mock {
     pub(crate) log: Mutex<Vec<LogEvent>>,
     pub(crate) gate: Gate,
     pub(crate) writes_fail: AtomicBool,
-    /// Every so many calls of `write` and `read` one succeeds; 0 is always.
+    /// Of so many calls of `write` one succeeds; 0 is all.
     pub(crate) flaky: AtomicU64,
+    /// So many reads fail, of rows, offsets and the log.
+    pub(crate) reads_to_fail: AtomicU64,
+    pub(crate) panics: AtomicBool,
+    pub(crate) too_few_rows: AtomicBool,
     pub(crate) writes: AtomicU64,
 }
 
@@ -73,6 +77,16 @@ impl Mock {
         if fails { Err(StorageError { cause: format!("{what} fails by plan") }) } else { Ok(()) }
     }
 
+    fn maybe_fail_read(&self) -> Result<(), StorageError> {
+        let left = self
+            .reads_to_fail
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        match left {
+            Ok(_) => Err(StorageError { cause: "read fails by plan".to_owned() }),
+            Err(_) => Ok(()),
+        }
+    }
+
     pub(crate) fn append(&self, events: &[LogEvent]) {
         self.log.lock().unwrap().extend(events.iter().cloned());
     }
@@ -88,11 +102,17 @@ impl NumberStorage for Mock {
     }
 
     fn read_rows(&self, keys: &[RowKey]) -> Result<Vec<Option<Row>>, StorageError> {
+        self.maybe_fail_read()?;
+        if self.too_few_rows.load(Ordering::Relaxed) {
+            return Ok(Vec::new());
+        }
         let rows = self.rows.lock().unwrap();
         Ok(keys.iter().map(|key| rows.get(key).cloned()).collect())
     }
 
     fn checkpointed_through(&self) -> Result<Option<PartitionOffset>, StorageError> {
+        self.maybe_fail_read()?;
+        assert!(!self.panics.load(Ordering::Relaxed), "the storage panics by plan");
         Ok(*self.through.lock().unwrap())
     }
 
@@ -114,6 +134,7 @@ impl NumberStorage for Mock {
 
 impl EventLog for Mock {
     fn last_offset(&self) -> Result<Option<PartitionOffset>, StorageError> {
+        self.maybe_fail_read()?;
         Ok(self.log.lock().unwrap().last().map(|event| event.offset))
     }
 
@@ -133,6 +154,8 @@ impl EventLog for Mock {
             if visit(event).is_break() {
                 return Ok(());
             }
+            // In the middle, so that what was shown before must not be shown again.
+            self.maybe_fail_read()?;
         }
         if cancel.is_cancelled() { Err(LogError::Cancelled) } else { Ok(()) }
     }

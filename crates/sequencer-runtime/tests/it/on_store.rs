@@ -66,7 +66,7 @@ fn numbers_go_on_after_closing_and_after_a_crash_without_a_checkpoint() {
         if round % 2 == 0 {
             assert_eq!(runtime.shutdown(Duration::from_secs(60)).checkpoint_lag, 0);
         } else {
-            // As if killed: whatever the background has written is what is there.
+            // Not asked: whatever the background has written, and one last attempt.
             drop(runtime);
         }
     }
@@ -98,6 +98,20 @@ fn a_cancelled_reading_of_the_log_is_never_taken_for_its_end() {
         assert_eq!(read, Err(LogError::Cancelled), "after {cancel_after} of 3 events");
         assert_eq!(seen, cancel_after);
     }
+}
+
+#[test]
+fn a_checkpoint_without_rows_still_moves_the_offset() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(folder.path());
+    let numbers = StoreNumbers::new(Arc::clone(&store), prefix(1, 0)).unwrap();
+    let epoch = numbers.claim().unwrap();
+    let through = PartitionOffset::new(7);
+    let checkpoint = seriatim_sequencer::Checkpoint { through, rows: Vec::new() };
+    numbers.write(epoch, &checkpoint).unwrap();
+    assert_eq!(numbers.checkpointed_through().unwrap(), through);
+    assert!(numbers.claim().unwrap() > epoch);
+    assert_eq!(numbers.checkpointed_through().unwrap(), through, "a claim keeps it");
 }
 
 #[test]
@@ -151,7 +165,7 @@ fn a_checkpoint_of_a_former_owner_is_refused_by_the_store_itself() {
     runtime.wait_until_checkpointed();
     let mut sequencer =
         seriatim_sequencer::Sequencer::new(sequences(), settings(5).sequencer).unwrap();
-    sequencer.resume(None, 0);
+    sequencer.resume(None, 0).unwrap();
     let log = StoreLog::new(Arc::clone(&store), prefix(1, 0)).unwrap();
     let nothing = seriatim_storage::Cancel::default();
     let read = log.read(None, &nothing, &mut |event| {

@@ -176,12 +176,12 @@ fn shutdown_ends_in_time_while_every_write_fails() {
 fn shutdown_ends_while_the_log_is_being_read_and_no_checkpoint_can_be_written() {
     let mock = with_log(1_000, 1_000);
     mock.writes_fail.store(true, Ordering::Relaxed);
-    // Six rows wait, five may: the reading stands still.
+    // Five rows may wait, and those of one transaction more: then the reading stands still.
     let runtime = runtime(&mock, 5);
-    while runtime.health().retries < 3 {
+    while runtime.health().retries < 20 {
         thread::yield_now();
     }
-    assert_eq!(runtime.health().reading.map(|progress| progress.done), Some(6));
+    assert_eq!(runtime.health().reading.map(|progress| progress.done), Some(8));
     let _ = runtime.shutdown(Duration::ZERO);
 }
 
@@ -269,7 +269,9 @@ fn many_threads_at_once_get_every_number_once() {
                         });
                         match outcome {
                             Ok(_) => done += u64::from(!fails),
-                            Err(StartError::Busy(_)) => thread::yield_now(),
+                            Err(StartError::Busy(_) | StartError::InProgress) => {
+                                thread::yield_now();
+                            }
                             Err(error) => panic!("{error}"),
                         }
                     }
@@ -289,4 +291,117 @@ fn settings_out_of_range_are_refused() {
     let mock = Arc::new(Mock::default());
     let new = Runtime::new(Arc::clone(&mock) as _, mock, sequences(), settings(0));
     assert!(new.is_err());
+}
+
+#[test]
+fn the_log_is_read_again_at_the_limit_while_every_write_fails() {
+    // Five rows wait, five may. The sixth is written and reported as failed: reading it again
+    // must not need a checkpoint, or it would never end.
+    let mock = Arc::new(Mock::default());
+    let runtime = runtime(&mock, 5);
+    runtime.wait_until_serving().unwrap();
+    mock.writes_fail.store(true, Ordering::Relaxed);
+    for workspace in 1..=6 {
+        command(&runtime, workspace, 1, |event| {
+            mock.append(std::slice::from_ref(event));
+            workspace < 6
+        })
+        .unwrap();
+    }
+    runtime.wait_until_serving().unwrap();
+    let refused = runtime.start(begin(7)).err();
+    assert_eq!(refused, Some(StartError::Busy(Busy::Unflushed { rows: 6, rows_max: 5 })));
+}
+
+#[test]
+fn a_second_transaction_is_refused_and_nobody_waits_for_the_first() {
+    let mock = with_log(5, 1);
+    let runtime = runtime(&mock, 500);
+    runtime.wait_until_serving().unwrap();
+    let first = runtime.start(begin(0)).unwrap();
+    assert_eq!(runtime.start(begin(1)).err(), Some(StartError::InProgress));
+    assert_eq!(runtime.health().reading, None, "health is told meanwhile");
+    drop(first);
+    assert_eq!(runtime.start(begin(1)).unwrap().event().partition.get(), 6);
+}
+
+#[test]
+fn shutdown_without_a_bound_waits_for_the_last_checkpoint() {
+    let mock = with_log(10, 3);
+    mock.writes_fail.store(true, Ordering::Relaxed);
+    let runtime = runtime(&mock, 500);
+    runtime.wait_until_serving().unwrap();
+    while runtime.health().retries < 3 {
+        thread::yield_now();
+    }
+    // The worker is between two attempts; the last one comes after the disk has healed.
+    mock.writes_fail.store(false, Ordering::Relaxed);
+    assert_eq!(runtime.shutdown(Duration::MAX).checkpoint_lag, 0);
+    assert_eq!(mock.checkpointed(), 10);
+}
+
+#[test]
+fn reads_that_fail_are_tried_again_and_counted() {
+    let mock = with_log(100, 10);
+    mock.reads_to_fail.store(12, Ordering::Relaxed);
+    let runtime = runtime(&mock, 5);
+    runtime.wait_until_serving().unwrap();
+    assert!(runtime.health().retries >= 12, "{:?}", runtime.health());
+    assert_eq!(runtime.health().last_failure.as_deref(), Some("read fails by plan"));
+    check_against_full_scan(&mock, runtime);
+}
+
+#[test]
+fn a_checkpoint_ahead_of_the_log_stops_the_runtime() {
+    // The log has lost its tail, or is another one: going on would leave a hole for ever.
+    let mock = with_log(10, 1);
+    let first = runtime(&mock, 500);
+    first.wait_until_serving().unwrap();
+    assert_eq!(first.shutdown(Duration::from_secs(60)).checkpoint_lag, 0);
+    mock.log.lock().unwrap().truncate(5);
+    let second = runtime(&mock, 500);
+    let stopped = second.wait_until_serving().unwrap_err();
+    assert!(stopped.to_string().contains("the log ends at"), "{stopped}");
+}
+
+#[test]
+fn a_storage_that_panics_or_answers_nonsense_is_told_to_whoever_waits() {
+    let mock = with_log(10, 1);
+    mock.panics.store(true, Ordering::Relaxed);
+    let panicked = runtime(&mock, 500);
+    let stopped = panicked.wait_until_serving().unwrap_err();
+    assert!(matches!(stopped, StartError::Stopped { .. }), "{stopped}");
+    drop(panicked);
+
+    mock.panics.store(false, Ordering::Relaxed);
+    mock.too_few_rows.store(true, Ordering::Relaxed);
+    let confused = runtime(&mock, 500);
+    while confused.health().retries < 3 {
+        thread::yield_now();
+    }
+    let failure = confused.health().last_failure.unwrap();
+    assert!(failure.contains("rows were asked for"), "{failure}");
+    let _ = confused.shutdown(Duration::ZERO);
+}
+
+#[test]
+fn numbers_are_gathered_before_they_are_written() {
+    let mock = Arc::new(Mock::default());
+    let slow = seriatim_sequencer_runtime::RuntimeSettings {
+        checkpoint_delay: Duration::from_secs(3_600),
+        ..settings(500)
+    };
+    let runtime =
+        Runtime::new(Arc::clone(&mock) as _, Arc::clone(&mock) as _, sequences(), slow).unwrap();
+    runtime.wait_until_serving().unwrap();
+    for _ in 0..100 {
+        command(&runtime, 1, 1, |event| {
+            mock.append(std::slice::from_ref(event));
+            true
+        })
+        .unwrap();
+    }
+    assert_eq!(runtime.health().counters.checkpoints_written, 0, "an hour has not passed");
+    assert_eq!(runtime.shutdown(Duration::from_secs(60)).checkpoint_lag, 0);
+    assert_eq!(mock.checkpointed(), 100);
 }

@@ -59,10 +59,10 @@ fn a_new_sequencer_is_actualizing_and_refuses() {
     let nothing = RowsRead::new(sequencer.stamp(), []);
     assert_eq!(sequencer.admit(), Err(Busy::Actualizing(Progress::default())));
     assert_eq!(sequencer.begin(begin(1), &nothing).err(), Some(BeginError::Actualizing));
-    sequencer.resume(None, 7);
+    sequencer.resume(None, 7).unwrap();
     assert_eq!(sequencer.admit(), Err(Busy::Actualizing(Progress { done: 0, total: 7 })));
     assert_eq!(sequencer.counters().refused_actualizing, 2);
-    sequencer.serve();
+    sequencer.serve().unwrap();
     assert_eq!(sequencer.admit(), Ok(()));
 }
 
@@ -118,7 +118,7 @@ fn the_split_scheme_ignores_ids_of_the_single_one_and_ends_where_the_other_begin
     assert_eq!(after(RecordClass::O, &[200_001, 5]), Ok(322_680_000_131_072));
     let exhausted = NextError::Exhausted { sequence: built_in::RECORD_IDS_OW };
     assert_eq!(after(RecordClass::W, &[322_685_000_131_071]), Err(exhausted));
-    let RecordIds::Split { c, .. } = RecordIds::split() else { panic!("split") };
+    let c = RecordIds::split().ranges_of(RecordClass::C).clone();
     let more = Ranges::new(&[(322_680_000_131_072, 322_685_000_131_071), (300_000, 400_000)]);
     let wider = RecordIds::split_with(c, more.unwrap()).unwrap();
     assert_eq!(next_id_after(wider, RecordClass::W, &[322_685_000_131_071]), Ok(300_000));
@@ -319,8 +319,8 @@ fn a_row_that_moved_on_while_its_checkpoint_was_written_waits_for_the_next() {
 #[test]
 fn a_log_with_a_hole_is_not_read_over() {
     let mut world = world();
-    world.sequencer.actualize();
-    world.sequencer.resume(None, 2);
+    world.sequencer.actualize().unwrap();
+    world.sequencer.resume(None, 2).unwrap();
     let nothing = RowsRead::new(world.sequencer.stamp(), []);
     let second = event(2, 1, built_in::RECORD_IDS, 200_001);
     let hole = world.sequencer.observe(&second, &nothing);
@@ -333,7 +333,7 @@ fn a_log_with_a_hole_is_not_read_over() {
     let strange = LogEvent { kind: KindId(9), ..first.clone() };
     let error = world.sequencer.observe(&strange, &nothing);
     assert!(matches!(error, Err(ObserveError::UnknownKind { .. })), "{error:?}");
-    world.sequencer.serve();
+    world.sequencer.serve().unwrap();
     let late = world.sequencer.observe(&first, &nothing);
     assert_eq!(late, Err(ObserveError::NotActualizing));
 }
@@ -350,4 +350,85 @@ fn an_unknown_kind_or_sequence_or_client_is_an_error() {
     assert_eq!(tx.next(sequence), Err(NextError::Unknown { sequence }));
     let sequence = built_in::CLIENT;
     assert_eq!(tx.next_of_client(), Err(NextError::Unknown { sequence }));
+}
+
+#[test]
+fn draws_of_an_earlier_reading_cannot_be_staged() {
+    // The log is as long as before, so the next offset is the same; the numbers need not be.
+    let mut world = world();
+    let (early, _) = world.draw(&ask(1, &[]));
+    world.actualize();
+    let first = PartitionOffset::FIRST;
+    assert_eq!(world.sequencer.stage(early).err(), Some(StaleDraws { first }));
+}
+
+#[test]
+fn a_row_that_was_read_before_a_checkpoint_of_unknown_fate_is_not_used() {
+    let settings = Settings { cached_rows_max: 1, ..Settings::default() };
+    let mut world = World::new(Sequences::new(RecordIds::single()), settings);
+    let key = RowKey::Workspace(WorkspaceId(1));
+    let early = world.read(vec![key.clone()]);
+    world.run(&ask(1, &[]));
+    let out = world.sequencer.take_checkpoint().unwrap();
+    world.write(&out);
+    // It is written, but the answer is lost, and the log is read again from where it ends.
+    world.sequencer.not_written(out);
+    world.actualize();
+    let refused = world.sequencer.begin(begin(1), &early).err();
+    assert_eq!(refused, Some(BeginError::NotRead { key }));
+}
+
+#[test]
+fn a_number_of_a_sequence_that_is_not_defined_is_not_passed_over() {
+    let mut world = world();
+    world.sequencer.actualize().unwrap();
+    world.sequencer.resume(None, 1).unwrap();
+    let early = event(1, 1, INVOICES, 1);
+    let key = RowKey::Workspace(WorkspaceId(1));
+    let read = RowsRead::new(world.sequencer.stamp(), [(key, None)]);
+    let error = world.sequencer.observe(&early, &read);
+    let workspace = WorkspaceId(1);
+    let unknown = ObserveError::UnknownSequence { workspace, sequence: INVOICES };
+    assert_eq!(error, Err(unknown));
+    let plain = Sequence::plain(Ranges::new(&[(1, 9)]).unwrap());
+    world.sequencer.define(DEFAULT, INVOICES, plain).unwrap();
+    assert_eq!(world.sequencer.observe(&early, &read), Ok(()));
+    world.sequencer.serve().unwrap();
+    assert_eq!(transaction(&mut world, 1).next(INVOICES).unwrap().number.get(), 2);
+}
+
+#[test]
+fn calls_out_of_turn_are_errors_and_change_nothing() {
+    let mut world = world();
+    world.stage(&ask(1, &[]));
+    assert!(world.sequencer.serve().is_err(), "a second time");
+    assert!(world.sequencer.resume(None, 0).is_err(), "while serving");
+    assert_eq!(transaction(&mut world, 1).event().partition.get(), 2);
+    world.commit();
+    let out = world.sequencer.take_checkpoint().unwrap();
+    assert!(world.sequencer.actualize().is_err(), "while a checkpoint is out");
+    world.sequencer.written(out);
+    world.sequencer.actualize().unwrap();
+    assert!(world.sequencer.serve().is_err(), "before the log was read");
+}
+
+#[test]
+fn places_in_a_log_are_for_events_alone() {
+    let mut world = world();
+    let mut tx = transaction(&mut world, 1);
+    let sequence = built_in::WORKSPACE_OFFSETS;
+    assert_eq!(tx.next(sequence), Err(NextError::Unknown { sequence }));
+    assert_eq!(tx.import(sequence, number(1_000)), Err(ImportError::Unknown { sequence }));
+    assert_eq!(tx.next_event().unwrap().workspace.get(), 2);
+}
+
+#[test]
+fn what_is_staged_counts_as_waiting() {
+    let settings = Settings { unflushed_rows_max: 5, ..Settings::default() };
+    let mut world = World::new(Sequences::new(RecordIds::single()), settings);
+    for workspace in 1..=6 {
+        assert_eq!(world.sequencer.admit(), Ok(()));
+        world.stage(&ask(workspace, &[]));
+    }
+    assert_eq!(world.sequencer.admit(), Err(Busy::Unflushed { rows: 6, rows_max: 5 }));
 }

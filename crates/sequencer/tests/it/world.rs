@@ -139,14 +139,14 @@ impl World {
             self.sequencer.not_written(out);
         }
         self.staged.clear();
-        self.sequencer.actualize();
+        self.sequencer.actualize().unwrap();
         self.read_log();
     }
 
     fn read_log(&mut self) {
         let done = self.checkpointed_through.map_or(0, PartitionOffset::get);
         let total = u64::try_from(self.log.len()).unwrap() - done;
-        self.sequencer.resume(self.checkpointed_through, total);
+        self.sequencer.resume(self.checkpointed_through, total).unwrap();
         for event in self.log.clone().into_iter().skip(usize::try_from(done).unwrap()) {
             let read = self.read(event.row_keys().collect());
             self.sequencer.observe(&event, &read).unwrap();
@@ -154,7 +154,7 @@ impl World {
                 self.checkpoint();
             }
         }
-        self.sequencer.serve();
+        self.sequencer.serve().unwrap();
     }
 
     /// Compares the numbers with the old way, row by row, through memory and storage alike.

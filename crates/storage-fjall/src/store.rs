@@ -121,6 +121,9 @@ impl FjallStore {
             }),
         };
         store.list_new_tables().map_err(failed)?;
+        // What the journals brought back to memory would be read again at every start.
+        let limit = settings.memtable_bytes / 16;
+        store.write_out(limit).map_err(|error| failed(error.to_string()))?;
         Ok(store)
     }
 

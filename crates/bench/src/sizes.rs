@@ -62,7 +62,7 @@ impl Sizes {
     pub fn long() -> Self {
         Self {
             name: "long",
-            rounds: 9,
+            rounds: 5,
             commits: [(1, 1_000), (16, 1_500), (256, 400)],
             shared_batches: 1_000,
             busy_batches: 6_000,
@@ -71,8 +71,8 @@ impl Sizes {
             reads: 40_000,
             short_scans: 2_000,
             condition_batches: 500,
-            reopens: [(1_000_000, 3), (10_000_000, 1)],
-            stall_batches: 2_000_000 / 64,
+            reopens: [(1_000_000, 2), (10_000_000, 1)],
+            stall_batches: 3_000_000 / 64,
             stall_passes: 2,
             stall_floor_batches: 2_000,
         }

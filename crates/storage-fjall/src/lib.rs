@@ -32,6 +32,7 @@ mod marker;
 mod pressure;
 mod settings;
 mod store;
+mod tables;
 
 pub use files::SyncData;
 pub use journal::{InspectError, Inspection};

@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
@@ -9,6 +10,8 @@ use seriatim_sequencer_runtime::{
     EventLog, LogError, NumberStorage, Runtime, StartError, StoreLog, StoreNumbers, WriteError,
     tables,
 };
+use seriatim_storage::faulty::{Call, CallKind, FaultyStore};
+use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{Batch, Cancel, Schema, Store};
 use seriatim_storage_fjall::{FjallStore, Settings};
 use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset};
@@ -98,6 +101,33 @@ fn a_cancelled_reading_of_the_log_is_never_taken_for_its_end() {
         assert_eq!(read, Err(LogError::Cancelled), "after {cancel_after} of 3 events");
         assert_eq!(seen, cancel_after);
     }
+}
+
+#[test]
+fn a_claim_that_comes_between_reading_and_writing_the_head_fences_the_writer() {
+    let schema = Schema::new([tables::NUMBERS, tables::NUMBER_LOG]).unwrap();
+    let memory: Arc<dyn Store> = Arc::new(MemoryStore::new(&schema));
+    let newcomer = StoreNumbers::new(Arc::clone(&memory), prefix(1, 0)).unwrap();
+    let armed = Arc::new(AtomicBool::new(false));
+    // The delay of a commit is where the other owner gets in.
+    let interrupt = {
+        let armed = Arc::clone(&armed);
+        move |call: Call| {
+            if call.kind == CallKind::Commit && armed.swap(false, Ordering::Relaxed) {
+                newcomer.claim().unwrap();
+            }
+            None
+        }
+    };
+    let store = FaultyStore::new(memory, Box::new(interrupt));
+    let numbers = StoreNumbers::new(Arc::new(store), prefix(1, 0)).unwrap();
+    let epoch = numbers.claim().unwrap();
+    armed.store(true, Ordering::Relaxed);
+    let through = PartitionOffset::new(7);
+    let checkpoint = seriatim_sequencer::Checkpoint { through, rows: Vec::new() };
+    let owner = seriatim_types::Epoch(epoch.0 + 1);
+    assert_eq!(numbers.write(epoch, &checkpoint), Err(WriteError::Fenced { owner }));
+    assert_eq!(numbers.checkpointed_through().unwrap(), None, "nothing was written");
 }
 
 #[test]

@@ -3,35 +3,46 @@
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seriatim_storage::conformance::workload;
 use seriatim_storage::{
-    Batch, CommitError, KeyRange, Read, ReadError, Scan, ScanError, Store, SyncError,
+    Batch, CommitError, KeyRange, Read, ReadError, Scan, ScanError, Schema, Store, SyncError,
 };
 use seriatim_storage_fjall::FjallStore;
 
 use crate::on_disk::SETTINGS;
 
-#[test]
-fn a_failed_sync_stops_the_store_and_is_never_tried_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let fails = Arc::new(AtomicBool::new(false));
-    let tried = Arc::new(AtomicU64::new(0));
-    let sync_data = {
-        let (fails, tried) = (Arc::clone(&fails), Arc::clone(&tried));
-        move |file: &File| {
-            tried.fetch_add(1, Ordering::Relaxed);
-            if fails.load(Ordering::Relaxed) {
+/// A disk whose syncs can be made to fail, and are counted.
+#[derive(Clone, Default)]
+struct Disk {
+    fails: Arc<AtomicBool>,
+    tried: Arc<AtomicU64>,
+}
+
+impl Disk {
+    fn open(&self, folder: &Path, schema: &Schema) -> FjallStore {
+        let disk = self.clone();
+        let sync_data = move |file: &File| {
+            disk.tried.fetch_add(1, Ordering::Relaxed);
+            if disk.fails.load(Ordering::Relaxed) {
                 return Err(io::Error::other("the disk is gone"));
             }
             file.sync_data()
-        }
-    };
+        };
+        FjallStore::open_with_sync(folder, schema, SETTINGS, Arc::new(sync_data)).unwrap()
+    }
+}
+
+#[test]
+fn a_failed_sync_stops_the_store_and_is_never_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = Disk::default();
+    let Disk { fails, tried } = disk.clone();
     let schema = workload::schema();
-    let sync_data = Arc::new(sync_data);
-    let store = FjallStore::open_with_sync(folder.path(), &schema, SETTINGS, sync_data).unwrap();
+    let store = disk.open(folder.path(), &schema);
     let table = schema.table("a").unwrap();
     let snapshot = store.snapshot().unwrap();
     workload::commit(&store, 0, 1).unwrap();
@@ -68,20 +79,10 @@ fn tables_are_written_out_only_behind_a_synced_journal() {
     // The engine can put a table on disk that is ahead of its journal; after a power cut that
     // would be a part of a batch. Here the disk refuses all syncs: no table may be written out.
     let folder = tempfile::tempdir().unwrap();
-    let fails = Arc::new(AtomicBool::new(false));
-    let sync_data = {
-        let fails = Arc::clone(&fails);
-        move |file: &File| {
-            if fails.load(Ordering::Relaxed) {
-                return Err(io::Error::other("the disk is gone"));
-            }
-            file.sync_data()
-        }
-    };
+    let disk = Disk::default();
     let schema = workload::schema();
-    let sync_data = Arc::new(sync_data);
-    let store = FjallStore::open_with_sync(folder.path(), &schema, SETTINGS, sync_data).unwrap();
-    fails.store(true, Ordering::Relaxed);
+    let store = disk.open(folder.path(), &schema);
+    disk.fails.store(true, Ordering::Relaxed);
     let table = schema.table("a").unwrap();
     let refused = (0..1_000_u32).find_map(|n| {
         let mut batch = Batch::new();
@@ -96,7 +97,7 @@ fn tables_are_written_out_only_behind_a_synced_journal() {
 }
 
 /// The files that hold rows, of all tables of the schema.
-fn fs_tables(path: &std::path::Path) -> usize {
+fn fs_tables(path: &Path) -> usize {
     // Folder 0 is the engine's own list of tables, 1 is ours.
     let folders = (2..=4).map(|id| path.join(format!("fjall/keyspaces/{id}/tables")));
     folders.filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().count()

@@ -174,6 +174,7 @@ fn fill(store: &Arc<dyn Store>, events: u64) -> Result<()> {
                     (series(built_in::RECORD_IDS), number(200_000 + *count)?),
                 ],
                 client: None,
+                frontier: None,
             });
         }
         let mut batch = Batch::new();
@@ -260,6 +261,7 @@ fn append_lag(store: &Arc<dyn Store>, before: u64, events: u64) -> Result<()> {
                 kind: Sequences::DEFAULT_KIND,
                 values: vec![(series, Number::new(1).context("one")?)],
                 client: None,
+                frontier: None,
             })
         })
         .collect::<Result<_>>()?;

@@ -7,19 +7,25 @@
 //!
 //!  head   │ 01 │ epoch u64 │ offset u64, 0 for none │
 //!  row    │ 01 │ ( sequence u16 │ year u16, 0 for none │ last u64 ) … │
+//!         │ 02 │ count u16 │ ( sequence … ) … │ ( hash 32 ) … │        with a frontier
 //! ```
 //!
-//! All numbers are big-endian. Series stand in ascending order, each once.
+//! All numbers are big-endian. Series stand in ascending order, each once. The hashes are the
+//! frontier of the tree over the workspace's log, largest subtree first.
 
-use seriatim_types::{ClientId, Epoch, Number, PartitionOffset, SequenceId, WorkspaceId, Year};
+use seriatim_types::{
+    ClientId, Epoch, Hash, Number, PartitionOffset, SequenceId, WorkspaceId, Year,
+};
 
 use crate::PartitionPrefix;
 
 const VERSION: u8 = 1;
+const WITH_FRONTIER: u8 = 2;
 const HEAD: u8 = 1;
 const WORKSPACE: u8 = 2;
 const CLIENT: u8 = 3;
 const NO_YEAR: u16 = 0;
+const SERIES_BYTES: usize = 12;
 
 /// A stored value that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -89,26 +95,49 @@ impl CheckpointHead {
 }
 
 /// The stored bytes of a row. The series must be ascending.
-pub fn encode_row(series: impl IntoIterator<Item = SeriesLast>) -> Vec<u8> {
+pub fn encode_row(series: impl ExactSizeIterator<Item = SeriesLast>, frontier: &[Hash]) -> Vec<u8> {
     let mut bytes = vec![VERSION];
+    if !frontier.is_empty() {
+        let count = u16::try_from(series.len()).expect("a row holds far fewer series");
+        bytes = vec![WITH_FRONTIER];
+        bytes.extend_from_slice(&count.to_be_bytes());
+    }
     for (sequence, year, last) in series {
         bytes.extend_from_slice(&sequence.0.to_be_bytes());
         bytes.extend_from_slice(&year.map_or(NO_YEAR, Year::get).to_be_bytes());
         bytes.extend_from_slice(&last.get().to_be_bytes());
     }
+    frontier.iter().for_each(|hash| bytes.extend_from_slice(&hash.0));
     bytes
 }
 
-/// Reads the stored bytes of a row.
+/// Reads the stored bytes of a row: its series and its frontier.
 ///
 /// # Errors
 ///
 /// When they are something else.
-pub fn decode_row(bytes: &[u8]) -> Result<Vec<SeriesLast>, NumberRowError> {
-    let mut rest = versioned(bytes)?;
-    let mut series: Vec<SeriesLast> = Vec::with_capacity(rest.len() / 12);
+pub fn decode_row(bytes: &[u8]) -> Result<(Vec<SeriesLast>, Vec<Hash>), NumberRowError> {
+    let Some((&WITH_FRONTIER, mut rest)) = bytes.split_first() else {
+        let rest = versioned(bytes)?;
+        let count = rest.len().div_ceil(SERIES_BYTES);
+        return Ok((take_all_series(&mut { rest }, count)?, Vec::new()));
+    };
+    let count = u16::from_be_bytes(take(&mut rest)?);
+    let series = take_all_series(&mut rest, usize::from(count))?;
+    if rest.is_empty() {
+        return Err(NumberRowError { what: "a frontier without hashes" });
+    }
+    let mut frontier = Vec::with_capacity(rest.len().div_ceil(size_of::<Hash>()));
     while !rest.is_empty() {
-        let one = take_series(&mut rest)?;
+        frontier.push(Hash(take(&mut rest)?));
+    }
+    Ok((series, frontier))
+}
+
+fn take_all_series(rest: &mut &[u8], count: usize) -> Result<Vec<SeriesLast>, NumberRowError> {
+    let mut series: Vec<SeriesLast> = Vec::with_capacity(count.min(rest.len()));
+    for _ in 0..count {
+        let one = take_series(rest)?;
         if series.last().is_some_and(|last| (last.0, last.1) >= (one.0, one.1)) {
             return Err(NumberRowError { what: "series out of order" });
         }
@@ -170,8 +199,12 @@ mod tests {
             ("key of client pos-4 in workspace 5", client_key(prefix(), WorkspaceId(5), &client)),
             ("head of epoch 7, no event", head(None).encode()),
             ("head of epoch 7, event 101", head(PartitionOffset::new(101)).encode()),
-            ("row without numbers", encode_row([])),
-            ("row 1: 13, 2: 200019, 300 in 2026: 7", encode_row(row)),
+            ("row without numbers", encode_row([].into_iter(), &[])),
+            ("row 1: 13, 2: 200019, 300 in 2026: 7", encode_row(row.into_iter(), &[])),
+            (
+                "the same with a frontier",
+                encode_row(row.into_iter(), &[Hash([7; 32]), Hash([8; 32])]),
+            ),
         ];
         let now: String =
             now.iter().map(|(name, bytes)| format!("{name}: {}\n", hex(bytes))).collect();
@@ -189,7 +222,7 @@ mod tests {
             assert!(CheckpointHead::decode(&bytes).is_err(), "{bad}");
         }
         let twice = [series(1, None, 1), series(1, None, 2)];
-        assert!(decode_row(&encode_row(twice)).is_err(), "one series twice");
+        assert!(decode_row(&encode_row(twice.into_iter(), &[])).is_err(), "one series twice");
     }
 
     proptest! {
@@ -217,6 +250,7 @@ mod tests {
         #[test]
         fn a_row_is_read_as_it_was_written(
             map: std::collections::BTreeMap<(u16, u8), u32>,
+            frontier in proptest::collection::vec(any::<[u8; 32]>().prop_map(Hash), 0..5),
         ) {
             let row: Vec<SeriesLast> = map
                 .iter()
@@ -225,13 +259,14 @@ mod tests {
                     series(*sequence, year, u64::from(*last) + 1)
                 })
                 .collect();
-            prop_assert_eq!(decode_row(&encode_row(row.clone())), Ok(row));
+            let bytes = encode_row(row.clone().into_iter(), &frontier);
+            prop_assert_eq!(decode_row(&bytes), Ok((row, frontier)));
         }
 
         #[test]
         fn any_bytes_are_a_row_or_an_error(bytes: Vec<u8>) {
-            if let Ok(row) = decode_row(&bytes) {
-                prop_assert_eq!(encode_row(row), bytes.clone());
+            if let Ok((row, frontier)) = decode_row(&bytes) {
+                prop_assert_eq!(encode_row(row.into_iter(), &frontier), bytes.clone());
             }
             if let Ok(head) = CheckpointHead::decode(&bytes) {
                 prop_assert_eq!(head.encode(), bytes);

@@ -98,10 +98,10 @@ impl NumberStorage for StoreNumbers {
         let rows = self.store.get_many(&asked).map_err(failed)?;
         let decode = |row: Option<bytes::Bytes>| -> Result<Option<Row>, StorageError> {
             let Some(bytes) = row else { return Ok(None) };
-            let series = decode_row(&bytes).map_err(failed)?;
+            let (series, frontier) = decode_row(&bytes).map_err(failed)?;
             let series =
                 series.into_iter().map(|(sequence, year, last)| (Series { sequence, year }, last));
-            Ok(Some(Row::new(series)))
+            Ok(Some(Row::new(series).with_frontier(frontier)))
         };
         rows.into_iter().map(decode).collect()
     }
@@ -118,7 +118,7 @@ impl NumberStorage for StoreNumbers {
         let mut batch = Batch::new();
         for (key, row) in &checkpoint.rows {
             let series = row.iter().map(|(Series { sequence, year }, last)| (sequence, year, last));
-            batch.put(self.table, self.key(key), encode_row(series));
+            batch.put(self.table, self.key(key), encode_row(series, row.frontier()));
         }
         let through = checkpoint.through;
         self.put_head(&mut batch, stored, CheckpointHead { epoch, through });
@@ -184,7 +184,7 @@ fn decode_event(key: &[u8], value: &[u8]) -> Result<LogEvent, StorageError> {
         EventNumbers::decode(value).map_err(failed)?;
     let values = values.into_iter();
     let values = values.map(|(sequence, year, number)| (Series { sequence, year }, number));
-    Ok(LogEvent { offset, workspace, kind, values: values.collect(), client })
+    Ok(LogEvent { offset, workspace, kind, values: values.collect(), client, frontier: None })
 }
 
 impl EventLog for StoreLog {

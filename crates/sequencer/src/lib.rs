@@ -38,16 +38,17 @@ mod transaction;
 pub use counters::Counters;
 pub use format::{Format, FormatError};
 pub use log::{LogEvent, ObserveError};
-pub use period::{Reset, UtcOffset, UtcOffsetError};
+pub use period::{UtcOffset, UtcOffsetError};
 pub use ranges::{Ranges, RangesError};
 pub use row::{Row, RowKey, RowsRead, Series, Stamp};
 pub use sequencer::{
     Busy, Checkpoint, FlushError, OutOfTurn, Progress, Sequencer, StaleDraws, Ticket,
 };
 pub use sequences::{
-    DefineError, IdClass, RecordClass, RecordIds, RecordIdsError, Sequence, Sequences, Singletons,
+    DefineError, IdClass, RecordIds, RecordIdsError, Sequence, Sequences, Singletons,
     SingletonsError, built_in,
 };
+pub use seriatim_types::{RecordClass, Reset};
 pub use settings::{Settings, SettingsError};
 pub use transaction::{
     Begin, BeginError, Drawn, Draws, EventOffsets, ImportError, NextError, Transaction,

@@ -1,6 +1,6 @@
 //! What actualization takes from the log.
 
-use seriatim_types::{ClientId, KindId, Number, PartitionOffset, SequenceId, WorkspaceId};
+use seriatim_types::{ClientId, Hash, KindId, Number, PartitionOffset, SequenceId, WorkspaceId};
 
 use crate::row::{RowKey, Series};
 
@@ -16,8 +16,10 @@ pub struct LogEvent {
     pub kind: KindId,
     /// The numbers of the workspace's sequences, its place in the workspace's log included.
     pub values: Vec<(Series, Number)>,
-    /// The client and its number, if a client sent the command.
+    /// The client and its number, if a client sent the command. All events of a command have it.
     pub client: Option<(ClientId, Number)>,
+    /// The frontier of the tree over the workspace's log behind the event, for whoever keeps one.
+    pub frontier: Option<Vec<Hash>>,
 }
 
 impl LogEvent {

@@ -5,16 +5,6 @@ use std::str::FromStr;
 
 use seriatim_types::{Time, Year};
 
-/// Whether a sequence begins anew.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reset {
-    /// One series for ever.
-    Never,
-    /// A series of its own for every year. The year is that of the entry's time at a fixed
-    /// offset from UTC: daylight saving would make one hour of a year belong to two.
-    Yearly,
-}
-
 /// A fixed offset from UTC in minutes, from -12:00 to +14:00.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct UtcOffset(i16);
@@ -30,6 +20,12 @@ pub struct UtcOffsetError {
 const DAY_MS: i64 = 86_400_000;
 
 impl UtcOffset {
+    /// The offset, if it lies between -12:00 and +14:00.
+    #[must_use]
+    pub fn from_minutes(minutes: i16) -> Option<Self> {
+        (-720..=840).contains(&minutes).then_some(Self(minutes))
+    }
+
     /// The year of a moment at this offset.
     #[must_use]
     pub fn year_of(self, time: Time) -> Year {
@@ -75,7 +71,7 @@ impl FromStr for UtcOffset {
             let minutes = digit(m1)?.checked_mul(10)?.checked_add(digit(m2)?)?;
             let total = hours.checked_mul(60)?.checked_add(minutes)?;
             let signed = if *sign == b'-' { total.checked_neg()? } else { total };
-            (minutes < 60 && (-720..=840).contains(&signed)).then_some(Self(signed))
+            (minutes < 60).then(|| Self::from_minutes(signed)).flatten()
         };
         parse().ok_or_else(|| UtcOffsetError { text: text.to_owned() })
     }

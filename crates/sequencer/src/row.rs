@@ -1,6 +1,8 @@
 //! The numbers of a workspace, all in one row.
 
-use seriatim_types::{ClientId, Number, SequenceId, WorkspaceId, Year};
+use std::collections::BTreeMap;
+
+use seriatim_types::{ClientId, Hash, Number, SequenceId, WorkspaceId, Year};
 
 use crate::ranges::Ranges;
 
@@ -34,7 +36,7 @@ impl Stamp {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowsRead {
     stamp: Stamp,
-    rows: Vec<(RowKey, Option<Row>)>,
+    rows: BTreeMap<RowKey, Option<Row>>,
 }
 
 impl RowsRead {
@@ -49,8 +51,7 @@ impl RowsRead {
         if self.stamp != now {
             return None;
         }
-        let (_, row) = self.rows.iter().find(|(known, _)| known == key)?;
-        Some(row.clone().unwrap_or_default())
+        self.rows.get(key).map(|row| row.clone().unwrap_or_default())
     }
 }
 
@@ -64,8 +65,14 @@ pub struct Series {
 }
 
 /// The last number that was given of each series. A series that is absent has given none.
+///
+/// The frontier of the tree over the workspace's log changes whenever the numbers do, and rides
+/// along in their row. Nothing here looks into it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row(Vec<(Series, Number)>);
+pub struct Row {
+    numbers: Vec<(Series, Number)>,
+    frontier: Vec<Hash>,
+}
 
 impl Row {
     /// A row with these last numbers. Of a series that occurs twice the later entry counts.
@@ -78,26 +85,42 @@ impl Row {
         row
     }
 
+    /// The same numbers with another frontier.
+    #[must_use]
+    pub fn with_frontier(self, frontier: Vec<Hash>) -> Self {
+        Self { frontier, ..self }
+    }
+
+    /// The frontier of the tree over the workspace's log.
+    #[must_use]
+    pub fn frontier(&self) -> &[Hash] {
+        &self.frontier
+    }
+
+    pub(crate) fn frontier_mut(&mut self) -> &mut Vec<Hash> {
+        &mut self.frontier
+    }
+
     /// The last number that was given.
     #[must_use]
     pub fn last(&self, series: Series) -> Option<Number> {
         let at = self.find(series).ok()?;
-        self.0.get(at).map(|(_, number)| *number)
+        self.numbers.get(at).map(|(_, number)| *number)
     }
 
     /// All series of the row with their last numbers, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Series, Number)> + '_ {
-        self.0.iter().copied()
+        self.numbers.iter().copied()
     }
 
     pub(crate) fn set(&mut self, series: Series, number: Number) {
         match self.find(series) {
             Ok(at) => {
-                if let Some((_, last)) = self.0.get_mut(at) {
+                if let Some((_, last)) = self.numbers.get_mut(at) {
                     *last = number;
                 }
             }
-            Err(at) => self.0.insert(at, (series, number)),
+            Err(at) => self.numbers.insert(at, (series, number)),
         }
     }
 
@@ -109,7 +132,7 @@ impl Row {
     }
 
     fn find(&self, series: Series) -> Result<usize, usize> {
-        self.0.binary_search_by_key(&series, |(series, _)| *series)
+        self.numbers.binary_search_by_key(&series, |(series, _)| *series)
     }
 }
 

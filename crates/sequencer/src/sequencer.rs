@@ -200,6 +200,12 @@ impl Sequencer {
         self.cache.peek(key).or_else(|| self.find_beside_cache(key))
     }
 
+    /// A row as it is in memory, or as it was read; `None` when it is neither.
+    #[must_use]
+    pub fn find(&self, key: &RowKey, read: &RowsRead) -> Option<Row> {
+        self.row(key).cloned().or_else(|| read.get(key, self.stamp))
+    }
+
     /// To be taken before rows are read.
     #[must_use]
     pub fn stamp(&self) -> Stamp {
@@ -360,10 +366,20 @@ impl Sequencer {
                 definition.ok_or(ObserveError::UnknownSequence { workspace, sequence })?;
             row.merge(*series, &definition.ranges, *number);
         }
+        if let Some(frontier) = &event.frontier {
+            row.frontier_mut().clone_from(frontier);
+        }
         self.keep(key, row);
         if let Some((key, mut row, number)) = client {
             let series = Series { sequence: built_in::CLIENT, year: None };
             row.merge(series, &self.sequences.client().ranges, number);
+            // The workspace's row may be ahead of the event, so the event itself is asked.
+            let offset =
+                |(series, _): &&(Series, Number)| series.sequence == built_in::WORKSPACE_OFFSETS;
+            if let Some((_, offset)) = event.values.iter().find(offset) {
+                let series = Series { sequence: built_in::CLIENT_OFFSETS, year: None };
+                row.merge(series, &self.sequences.client().ranges, *offset);
+            }
             self.keep(key, row);
         }
         self.committed_through = Some(event.offset);
@@ -494,7 +510,9 @@ impl Sequencer {
         let through = draws.event.partition;
         let mut rows = Vec::with_capacity(2);
         rows.push((RowKey::Workspace(draws.workspace), draws.row));
-        if let Some((client, row)) = draws.client {
+        if let Some((client, mut row)) = draws.client {
+            let series = Series { sequence: built_in::CLIENT_OFFSETS, year: None };
+            row.set(series, draws.event.workspace);
             rows.push((RowKey::Client(draws.workspace, client), row));
         }
         for (key, row) in &rows {

@@ -10,10 +10,10 @@
 use std::collections::BTreeMap;
 
 use seriatim_types::limits::{SEQUENCES_PER_KIND_MAX, SINGLETONS_MAX};
-use seriatim_types::{KindId, NUMBER_MAX, Number, SequenceId};
+use seriatim_types::{KindId, NUMBER_MAX, Number, RecordClass, Reset, SequenceId};
 
 use crate::format::Format;
-use crate::period::{Reset, UtcOffset};
+use crate::period::UtcOffset;
 use crate::ranges::Ranges;
 
 /// The sequences that every kind of workspaces has. Their ids are stored and never reused.
@@ -30,6 +30,9 @@ pub mod built_in {
     pub const RECORD_IDS_OW: SequenceId = SequenceId(4);
     /// The commands of one client. It stands in the client's own row.
     pub const CLIENT: SequenceId = SequenceId(5);
+    /// The place of a client's last event in the workspace's log. It stands in the client's own
+    /// row, and nothing is drawn from it.
+    pub const CLIENT_OFFSETS: SequenceId = SequenceId(6);
     /// The first id that an app's own sequence can have.
     pub const FIRST_OF_APP: SequenceId = SequenceId(256);
 }
@@ -67,15 +70,6 @@ impl IdClass {
             _ => Self::User,
         }
     }
-}
-
-/// The class of a record kind, which decides the sequence of its ids in the split scheme.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the classes have no longer names")]
-pub enum RecordClass {
-    C,
-    O,
-    W,
 }
 
 /// How an app numbers its records.

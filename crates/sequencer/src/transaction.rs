@@ -4,12 +4,14 @@
 //! it drew; dropping it is nothing but that. It borrows the sequencer, so a second one cannot be
 //! open at the same time, and staging or drawing without one does not compile.
 
-use seriatim_types::{ClientId, KindId, Number, PartitionOffset, SequenceId, Time, WorkspaceId};
+use seriatim_types::{
+    ClientId, Hash, KindId, Number, PartitionOffset, RecordClass, Reset, SequenceId, Time,
+    WorkspaceId,
+};
 
-use crate::period::Reset;
 use crate::row::{Row, RowKey, Series};
 use crate::sequencer::{Sequencer, Ticket};
-use crate::sequences::{RecordClass, Sequence, Sequences, built_in};
+use crate::sequences::{Sequence, Sequences, built_in};
 
 /// What a transaction is about.
 #[derive(Debug, Clone, Copy)]
@@ -132,6 +134,18 @@ impl Draws {
     #[must_use]
     pub fn event(&self) -> EventOffsets {
         self.event
+    }
+
+    /// The frontier of the tree over the workspace's log, to be brought up to date with the events
+    /// of this command.
+    pub fn frontier_mut(&mut self) -> &mut Vec<Hash> {
+        self.row.frontier_mut()
+    }
+
+    /// The last number of a series, these draws included.
+    #[must_use]
+    pub fn last(&self, series: Series) -> Option<Number> {
+        self.row.last(series)
     }
 
     /// As [`Transaction::next_event`].

@@ -19,7 +19,10 @@ pub fn full_scan<'a>(
 ) -> BTreeMap<RowKey, Row> {
     let mut seen: BTreeMap<(RowKey, Series), Vec<Number>> = BTreeMap::new();
     let mut keys = BTreeMap::new();
-    let client_series = Series { sequence: built_in::CLIENT, year: None };
+    let series = |sequence| Series { sequence, year: None };
+    let client_series = series(built_in::CLIENT);
+    let offset_series = series(built_in::CLIENT_OFFSETS);
+    let workspace_series = series(built_in::WORKSPACE_OFFSETS);
     for event in log {
         let workspace = RowKey::Workspace(event.workspace);
         keys.insert(workspace.clone(), event.kind);
@@ -29,6 +32,9 @@ pub fn full_scan<'a>(
         if let Some((client, number)) = &event.client {
             let client = RowKey::Client(event.workspace, client.clone());
             keys.insert(client.clone(), event.kind);
+            let offset = |(series, _): &&(Series, Number)| *series == workspace_series;
+            let offsets = event.values.iter().filter(offset).map(|(_, offset)| *offset);
+            seen.entry((client.clone(), offset_series)).or_default().extend(offsets);
             seen.entry((client, client_series)).or_default().push(*number);
         }
     }

@@ -42,3 +42,67 @@ pub const FORMAT_BYTES_MAX: usize = 128;
 
 /// Record kinds of an app that are singletons: as many as there are fixed ids.
 pub const SINGLETONS_MAX: usize = 512;
+
+/// Longest name of an app, a workspace, a kind, a sequence or an event.
+pub const NAME_BYTES_MAX: usize = 255;
+
+/// Longest key of an entity.
+pub const ENTITY_KEY_BYTES_MAX: usize = 1024;
+
+/// Longest name of a record's field.
+pub const FIELD_NAME_BYTES_MAX: usize = 255;
+
+/// How deep the arrays and objects of a command's JSON may be nested. The whole request counts.
+pub const JSON_DEPTH_MAX: usize = 64;
+
+/// Events of one command.
+pub const EVENTS_PER_COMMAND_MAX: u32 = 256;
+
+/// Changes of all events of one command.
+pub const CHANGES_PER_COMMAND_MAX: u32 = 4096;
+
+/// Numbers that one command draws. With the longest presentation, their texts still fit into a
+/// stored row.
+pub const DRAWS_PER_COMMAND_MAX: u32 = 4096;
+
+/// Holes that one command may have.
+pub const HOLES_PER_COMMAND_MAX: u32 = 16_384;
+
+/// Names, keys and values of one command, added up.
+pub const COMMAND_BYTES_MAX: u32 = 1024 * 1024;
+
+/// One field of a record, one value of an entity, the arguments of one event.
+pub const FIELD_BYTES_MAX: u32 = 512 * 1024;
+
+/// Fields of one record.
+pub const FIELDS_PER_RECORD_MAX: u32 = 1024;
+
+/// All fields of one record. Updates add fields, so a record can outgrow a command.
+pub const RECORD_BYTES_MAX: u32 = 4 * 1024 * 1024;
+
+/// Items of one tick: bounded steps, so that a tick never holds up commands for long.
+pub const TICK_ITEMS_MAX: usize = 1024;
+
+/// Messages that one entry removes from the outbox.
+pub const DELIVERED_MAX: u64 = 1024;
+
+/// Partitions of one app.
+pub const PARTITIONS_MAX: u16 = 1024;
+
+/// Kinds of workspaces of one app, the default one included.
+pub const WORKSPACE_KINDS_MAX: usize = 256;
+
+/// Kinds of records of one app.
+pub const RECORD_KINDS_MAX: usize = 4096;
+
+/// Sequences of one app, of all its kinds.
+pub const SEQUENCES_MAX: usize = 4096;
+
+/// Longest finite retention of idempotency keys: ten years, in milliseconds.
+pub const RETENTION_MS_MAX: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
+
+/// Idempotency keys that a partition may be set to keep.
+pub const KEYS_MAX: u64 = 1_000_000_000;
+
+/// The first workspace id that belongs to a name; those below are chosen by callers.
+pub const NAMED_WORKSPACE_FIRST: u64 = 1 << 40;

@@ -145,7 +145,8 @@ fn command(runtime: &Runtime, mock: &Mock, workspace: u64, is_flushed: bool) {
                 let series = Series { sequence: built_in::WORKSPACE_OFFSETS, year: None };
                 let values = vec![(series, offsets.workspace)];
                 let offset = offsets.partition;
-                let event = LogEvent { offset, workspace, kind, values, client: None };
+                let event =
+                    LogEvent { offset, workspace, kind, values, client: None, frontier: None };
                 mock.0.lock().unwrap().log.push(event);
                 return if is_flushed { started.flush() } else { started.actualize() };
             }

@@ -122,7 +122,7 @@ impl Driver {
             let kind = asked.kind;
             let workspace = WorkspaceId(workspace);
             let offset = offsets.partition;
-            events.push(LogEvent { offset, workspace, kind, values, client: None });
+            events.push(LogEvent { offset, workspace, kind, values, client: None, frontier: None });
             tickets.push(tx.stage());
         }
         let mut batch = Batch::new();

@@ -209,6 +209,7 @@ pub(crate) fn command(
         kind: Sequences::DEFAULT_KIND,
         values,
         client: None,
+        frontier: None,
     };
     if commit(&event) {
         started.flush();
@@ -240,6 +241,7 @@ pub(crate) fn good_log(events: u64, workspaces: u64, seed: u64) -> Vec<LogEvent>
                     (series(built_in::RECORD_IDS), number(*id - 1)),
                 ],
                 client: None,
+                frontier: None,
             }
         })
         .collect()

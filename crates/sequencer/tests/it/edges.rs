@@ -40,6 +40,7 @@ fn event(offset: u64, workspace_offset: u64, sequence: SequenceId, value: u64) -
             (series(built_in::WORKSPACE_OFFSETS), number(workspace_offset)),
         ],
         client: None,
+        frontier: None,
     }
 }
 

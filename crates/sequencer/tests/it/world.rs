@@ -79,7 +79,8 @@ impl World {
                 workspace: begin.workspace,
                 kind: begin.kind,
                 values,
-                client: client.clone().filter(|_| index == 0),
+                client: client.clone(),
+                frontier: None,
             });
         }
         (draws, events)

@@ -1,0 +1,133 @@
+//! JSON with holes: what is known when a command is sent, and where its numbers go.
+//!
+//! ```text
+//!  {"lines":[{"$ref":2}],"no":{"$next":"invoice"}}          as it was sent
+//!  {"lines":[],"no":}                                       the text
+//!            ▲      ▲  holes: Ref(2) at 10, Next(invoice) at 17
+//! ```
+//!
+//! The text is canonical (RFC 8785) once the holes are filled. Whoever fills them only copies
+//! bytes and writes digits, and never reads JSON.
+
+use bytes::Bytes;
+
+use crate::{Name, Number};
+
+/// Canonical JSON with holes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Template {
+    text: Bytes,
+    holes: Vec<Hole>,
+}
+
+/// A place where a number or its text is spliced in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hole {
+    /// The byte of the text before which it stands.
+    pub at: usize,
+    /// Its turn among the holes of the same `args` or the same change, in the order in which the
+    /// document was written. The members of a canonical object are sorted; draws follow this.
+    pub order: u32,
+    /// What fills it.
+    pub filler: Filler,
+}
+
+/// What fills a hole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Filler {
+    /// A record's id: a raw id of the same command stands for the one that it is given.
+    Ref(u64),
+    /// The next number of a sequence.
+    Next {
+        /// The sequence.
+        sequence: Name,
+        /// How it is written.
+        shown: Shown,
+    },
+    /// A number that the same command draws anywhere.
+    Draw {
+        /// Which of the command's draws, from 0.
+        index: u32,
+        /// How it is written.
+        shown: Shown,
+    },
+}
+
+/// How a number is written into a hole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// As its digits.
+    Number,
+    /// As a string, in the presentation of its sequence.
+    Text,
+}
+
+impl Template {
+    /// JSON without holes.
+    #[must_use]
+    pub fn plain(text: impl Into<Bytes>) -> Self {
+        Self { text: text.into(), holes: Vec::new() }
+    }
+
+    /// A template, if the holes stand inside the text and one behind the other.
+    #[must_use]
+    pub fn new(text: Bytes, holes: Vec<Hole>) -> Option<Self> {
+        let is_sorted = holes.iter().map(|hole| hole.at).is_sorted();
+        let is_inside = holes.last().is_none_or(|hole| hole.at <= text.len());
+        (is_sorted && is_inside).then_some(Self { text, holes })
+    }
+
+    /// What stands around the holes.
+    #[must_use]
+    pub fn text(&self) -> &Bytes {
+        &self.text
+    }
+
+    /// The holes, in the order of the text.
+    #[must_use]
+    pub fn holes(&self) -> &[Hole] {
+        &self.holes
+    }
+}
+
+impl Filler {
+    /// The sequence, of a filler that draws.
+    #[must_use]
+    pub fn draws(&self) -> Option<&Name> {
+        match self {
+            Self::Next { sequence, .. } => Some(sequence),
+            Self::Ref(_) | Self::Draw { .. } => None,
+        }
+    }
+}
+
+/// A number that was drawn, with everything that a receipt says of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NumberDrawn {
+    /// The sequence's id.
+    pub sequence: crate::SequenceId,
+    /// Its name.
+    pub name: Name,
+    /// The year of its series, for a yearly one.
+    pub year: Option<crate::Year>,
+    /// The number.
+    pub number: Number,
+    /// Its presentation when it was drawn.
+    pub text: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holes_stand_inside_the_text_and_in_order() {
+        let hole = |at| Hole { at, order: 0, filler: Filler::Ref(1) };
+        let new = |ats: &[usize]| {
+            Template::new(Bytes::from_static(b"[,]"), ats.iter().map(|at| hole(*at)).collect())
+        };
+        assert!(new(&[1, 2, 3]).is_some());
+        assert_eq!(new(&[2, 1]), None);
+        assert_eq!(new(&[4]), None);
+    }
+}

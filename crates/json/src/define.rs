@@ -1,0 +1,191 @@
+//! Requests for definitions, with what they leave out filled in.
+//!
+//! **Deliberately absent:** whether ranges overlap, whether a format can be read, whether a kind
+//! exists. That is decided where the definition is applied.
+
+use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX, RETENTION_MS_MAX};
+use seriatim_types::{
+    CommandLimits, Define, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
+    Retention, TrustLevel,
+};
+
+use crate::error::{Invalid, Problem, excerpt};
+use crate::node::{Node, Slot};
+use crate::read::read_request;
+use crate::time;
+
+const PARTITIONS_DEFAULT: u16 = 4;
+const KEYS_MAX_DEFAULT: u64 = 10_000_000;
+const RETENTION_DEFAULT: Retention = Retention::Milliseconds(24 * 60 * 60 * 1000);
+
+/// The kind of workspaces that always exists.
+pub(crate) const DEFAULT_KIND: &str = "default";
+
+/// The words for the schemes of record ids.
+pub(crate) const RECORD_IDS: &[(&str, RecordIdScheme)] =
+    &[("single", RecordIdScheme::Single), ("split", RecordIdScheme::Split)];
+
+/// The words for the resets of a sequence.
+pub(crate) const RESETS: &[(&str, Reset)] = &[("never", Reset::Never), ("yearly", Reset::Yearly)];
+
+/// The words for the classes of records.
+pub(crate) const CLASSES: &[(&str, RecordClass)] =
+    &[("c", RecordClass::C), ("o", RecordClass::O), ("w", RecordClass::W)];
+
+/// Reads `POST /v1/apps`.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn app(body: &[u8]) -> Result<Define, Invalid> {
+    let document = read_request(body)?;
+    let root = Node::root(&document);
+    let [name, partitions, record_ids, trust_level, retention, keys_max] = root.members(&[
+        "name",
+        "partitions",
+        "record_ids",
+        "trust_level",
+        "idempotency_retention",
+        "idempotency_keys_max",
+    ])?;
+    let app = name.required()?.name()?;
+    let request = DefineRequest::App {
+        partitions: read_or(partitions, PARTITIONS_DEFAULT, |node| {
+            let count = node.whole(1..=u64::from(PARTITIONS_MAX))?;
+            Ok(u16::try_from(count).expect("the limit is a u16"))
+        })?,
+        record_ids: read_or(record_ids, RecordIdScheme::Single, |node| node.word(RECORD_IDS))?,
+        trust_level: read_or(trust_level, TrustLevel::Zero, trust_level_of)?,
+        retention: read_or(retention, RETENTION_DEFAULT, retention_of)?,
+        keys_max: read_or(keys_max, KEYS_MAX_DEFAULT, |node| node.whole(1..=KEYS_MAX))?,
+        limits: CommandLimits::default(),
+    };
+    Ok(Define { app, request })
+}
+
+/// Reads `PUT …/kinds/{kind}`.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn kind(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
+    let document = read_request(body)?;
+    let [] = Node::root(&document).members(&[])?;
+    Ok(DefineRequest::Kind { name })
+}
+
+/// Reads `PUT …/sequences/{name}`.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn sequence(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
+    let document = read_request(body)?;
+    let root = Node::root(&document);
+    let [kind, ranges, format, reset, utc_offset] =
+        root.members(&["kind", "ranges", "format", "reset", "utc_offset"])?;
+    Ok(DefineRequest::Sequence {
+        name,
+        kind: kind_of(kind)?,
+        ranges: read_or(ranges, vec![(1, NUMBER_MAX)], |node| {
+            node.items()?.map(|range| range_of(&range)).collect()
+        })?,
+        format: read_or(format, "{n}".to_owned(), |node| Ok(node.text()?.to_owned()))?,
+        reset: read_or(reset, Reset::Never, |node| node.word(RESETS))?,
+        utc_offset_minutes: read_or(utc_offset, 0, utc_offset_of)?,
+    })
+}
+
+/// Reads `PUT …/records/{kind}`.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn record(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
+    let document = read_request(body)?;
+    let root = Node::root(&document);
+    let [class, singleton] = root.members(&["class", "singleton"])?;
+    Ok(DefineRequest::Record {
+        name,
+        class: class.required()?.word(CLASSES)?,
+        singleton: read_or(singleton, false, |node| node.flag())?,
+    })
+}
+
+/// Reads `PUT …/workspaces/{ws}`: the kind of the workspace.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn workspace(body: &[u8]) -> Result<Name, Invalid> {
+    let document = read_request(body)?;
+    let root = Node::root(&document);
+    let [kind] = root.members(&["kind"])?;
+    kind_of(kind)
+}
+
+/// The word for what a word stands for.
+pub(crate) fn word_of<T: Copy + PartialEq>(
+    words: &[(&'static str, T)],
+    meaning: T,
+) -> &'static str {
+    let found = words.iter().find(|(_, known)| *known == meaning);
+    found.map(|(word, _)| *word).expect("every meaning has its word")
+}
+
+fn read_or<T>(
+    slot: Slot<'_>,
+    default: T,
+    read: impl FnOnce(Node<'_>) -> Result<T, Invalid>,
+) -> Result<T, Invalid> {
+    slot.optional().map_or(Ok(default), read)
+}
+
+fn kind_of(slot: Slot<'_>) -> Result<Name, Invalid> {
+    let default = Name::new(DEFAULT_KIND).expect("a short word is a name");
+    read_or(slot, default, |node| node.name())
+}
+
+fn trust_level_of(node: Node<'_>) -> Result<TrustLevel, Invalid> {
+    Ok(match node.whole(0..=2)? {
+        0 => TrustLevel::Zero,
+        1 => TrustLevel::One,
+        _ => TrustLevel::Two,
+    })
+}
+
+fn range_of(node: &Node<'_>) -> Result<(u64, u64), Invalid> {
+    let mut ends = node.items()?;
+    let (Some(first), Some(last), None) = (ends.next(), ends.next(), ends.next()) else {
+        return Err(node.invalid(Problem::NotARange));
+    };
+    Ok((first.whole(1..=NUMBER_MAX)?, last.whole(1..=NUMBER_MAX)?))
+}
+
+fn utc_offset_of(node: Node<'_>) -> Result<i16, Invalid> {
+    let text = node.text()?;
+    let minutes = time::utc_offset(text).and_then(|minutes| i16::try_from(minutes).ok());
+    minutes
+        .filter(|minutes| (-12 * 60..=14 * 60).contains(minutes))
+        .ok_or_else(|| node.invalid(Problem::NotAUtcOffset { found: excerpt(text) }))
+}
+
+fn retention_of(node: Node<'_>) -> Result<Retention, Invalid> {
+    let text = node.text()?;
+    if text == "forever" {
+        return Ok(Retention::Forever);
+    }
+    let ms = milliseconds(text).filter(|ms| (1..=RETENTION_MS_MAX).contains(ms));
+    ms.map(Retention::Milliseconds)
+        .ok_or_else(|| node.invalid(Problem::NotADuration { found: excerpt(text) }))
+}
+
+/// The milliseconds of each unit, the greatest first.
+pub(crate) const UNITS: [(&str, u64); 5] =
+    [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+
+fn milliseconds(text: &str) -> Option<u64> {
+    let (count, unit) = text.split_at(text.find(|char: char| !char.is_ascii_digit())?);
+    let (_, unit_ms) = UNITS.into_iter().find(|(known, _)| *known == unit)?;
+    count.parse::<u64>().ok()?.checked_mul(unit_ms)
+}

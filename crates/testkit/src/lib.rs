@@ -4,6 +4,7 @@
 //! repeated and two stores can be given the same bytes.
 
 mod commands;
+pub mod core;
 mod full_scan;
 
 pub use commands::{CommandRows, PAIRS_PER_COMMAND, command_schema};

@@ -1,0 +1,92 @@
+//! The kinds of entries, one file each.
+
+mod command;
+mod declare;
+mod define;
+mod delivered;
+mod delivery;
+mod tick;
+mod workspace;
+
+use seriatim_codec::Stored;
+use seriatim_merkle::{Frontier, leaf_hash};
+use seriatim_sequencer::{Begin, BeginError, Draws, RowsRead};
+use seriatim_types::{Event, WorkspaceId};
+
+use crate::decide::{Stop, log_is_full};
+use crate::effects::{Committed, Effects, Outcome, TreeNode};
+use crate::evolve::evolve_event;
+use crate::machine::Machine;
+use crate::rows::{Draft, Rows, Settled};
+
+pub(crate) use command::command;
+pub(crate) use declare::declare;
+pub(crate) use define::define;
+pub(crate) use delivered::delivered;
+pub(crate) use delivery::delivery;
+pub(crate) use tick::tick;
+
+/// Opens the draws of a workspace. Of one that was given its id just now, no row is stored.
+fn begin(
+    machine: &mut Machine,
+    begin: Begin<'_>,
+    draft: &Draft<'_>,
+    numbers: &RowsRead,
+) -> Result<Draws, Stop> {
+    let sequencer = &mut machine.sequencer;
+    let drawn = if draft.is_fresh(begin.workspace) {
+        let absent = begin.row_keys().map(|key| (key, None));
+        let absent = RowsRead::new(sequencer.stamp(), absent);
+        sequencer.draw(begin, &absent)
+    } else {
+        sequencer.draw(begin, numbers)
+    };
+    drawn.map_err(|error| match error {
+        BeginError::LogFull => log_is_full().into(),
+        BeginError::Actualizing | BeginError::UnknownKind { .. } | BeginError::NotRead { .. } => {
+            unreachable!("an entry is applied once its numbers are at hand: {error}")
+        }
+    })
+}
+
+/// Everything is decided: events get their bytes and leaves, rows are settled, and the numbers are
+/// those that later entries go on from.
+fn commit(
+    machine: &mut Machine,
+    mut draft: Draft<'_>,
+    mut draws: Draws,
+    events: Vec<Event>,
+    outcome: Outcome,
+) -> (Settled, Effects) {
+    let mut effects = Effects::only(outcome);
+    let trust = machine.trust();
+    let first = events.first().expect("a command has events");
+    let workspace = first.workspace;
+    let mut tree = open_tree(&mut draws, workspace, first.offset.get().saturating_sub(1));
+    for event in events {
+        let bytes = event.to_bytes();
+        let leaf = leaf_hash(&bytes);
+        tree.push(leaf, &mut |node, hash| effects.nodes.push(TreeNode { workspace, node, hash }));
+        evolve_event(&mut draft, machine.home, trust, &mut machine.row, &event, bytes.clone());
+        effects.events.push(Committed { event, bytes, leaf });
+    }
+    *draws.frontier_mut() = tree.into_hashes();
+    let staged = machine.sequencer.stage(draws);
+    effects.ticket = Some(staged.expect("nothing else was staged since the draws began"));
+    let settled = draft.settle();
+    (settled, effects)
+}
+
+/// The tree over the workspace's log, as it was before the first event.
+fn open_tree(draws: &mut Draws, workspace: WorkspaceId, size: u64) -> Frontier {
+    let hashes = std::mem::take(draws.frontier_mut());
+    let frontier = Frontier::new(size, hashes);
+    frontier
+        .unwrap_or_else(|| panic!("workspace {} has the frontier of {size} events", workspace.0))
+}
+
+/// Lets later entries see what was settled, and hands it out to be written.
+fn keep(settled: Settled, effects: Effects, rows: &mut Rows) -> Effects {
+    settled.lay_over(rows);
+    Effects { writes: settled.writes, ..effects }
+}

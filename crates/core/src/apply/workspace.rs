@@ -1,0 +1,70 @@
+//! Which workspace an entry means.
+
+use seriatim_sequencer::Sequences;
+use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
+use seriatim_types::{NUMBER_MAX, Name, WorkspaceId, WorkspaceRef, WorkspaceRow};
+
+use crate::decide::{Stop, Workspace};
+use crate::home::{partition_of_id, partition_of_name};
+use crate::machine::Machine;
+use crate::refusal::Refusal;
+use crate::rows::Draft;
+
+/// A workspace that was found, or that comes into being if the entry succeeds.
+pub(super) struct Found {
+    pub(super) workspace: Workspace,
+    pub(super) is_new: bool,
+}
+
+/// The workspace that is meant. One that has a name and no id yet is given the next id; unless
+/// the entry succeeds, the next one will get the same.
+pub(super) fn find(
+    machine: &Machine,
+    asked: &WorkspaceRef,
+    draft: &mut Draft<'_>,
+) -> Result<Found, Stop> {
+    match asked {
+        WorkspaceRef::Id(id) => find_by_id(machine, *id, draft),
+        WorkspaceRef::Name(name) => find_by_name(machine, name, draft),
+    }
+}
+
+fn find_by_id(machine: &Machine, id: WorkspaceId, draft: &Draft<'_>) -> Result<Found, Stop> {
+    let home = machine.home;
+    let is_here = partition_of_id(id, home.partitions) == home.prefix.partition;
+    if id.0 > NUMBER_MAX || !is_here {
+        return Err(elsewhere(&id.0).into());
+    }
+    let row: Option<WorkspaceRow> = draft.read(Some(id), &home.workspace(id))?;
+    let is_new = row.is_none();
+    if is_new && id.0 >= NAMED_WORKSPACE_FIRST {
+        return Err(Refusal::NotFound { workspace: id.0 }.into());
+    }
+    let workspace = match row {
+        Some(row) => Workspace { id, kind: row.kind, name: row.name },
+        None => Workspace { id, kind: Sequences::DEFAULT_KIND, name: None },
+    };
+    Ok(Found { workspace, is_new })
+}
+
+fn find_by_name(machine: &Machine, name: &Name, draft: &mut Draft<'_>) -> Result<Found, Stop> {
+    let home = machine.home;
+    // A name that is known here belongs here, and need not be hashed again.
+    if let Some(id) = draft.read_number(None, &home.name(name))? {
+        return find_by_id(machine, WorkspaceId(id), draft);
+    }
+    if partition_of_name(name, home.partitions) != home.prefix.partition {
+        return Err(elsewhere(&name).into());
+    }
+    let what = || "the ids of named workspaces".to_owned();
+    let id = home.named(machine.row.names);
+    let id = id.ok_or_else(|| Refusal::SequenceExhausted { what: what() })?;
+    draft.set_fresh(id);
+    let workspace = Workspace { id, kind: Sequences::DEFAULT_KIND, name: Some(name.clone()) };
+    Ok(Found { workspace, is_new: true })
+}
+
+fn elsewhere(workspace: &dyn std::fmt::Display) -> Refusal {
+    let why = format!("workspace {workspace} does not belong to this partition");
+    Refusal::InvalidArgument { field: "workspace".to_owned(), why }
+}

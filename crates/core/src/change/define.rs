@@ -1,0 +1,221 @@
+//! A step of an app's definitions, in the system app.
+//!
+//! An app is a workspace of the system app, and the versions of its definitions are the offsets of
+//! that workspace's log. Every step goes to all partitions of the app through the outbox.
+
+use seriatim_codec::{OutboxPointer, Stored, encode_number};
+use seriatim_sequencer::{Format, Ranges, Singletons, UtcOffset, built_in};
+use seriatim_types::limits::{
+    KEYS_MAX, PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX,
+    SEQUENCES_PER_KIND_MAX, SINGLETONS_MAX, WORKSPACE_KINDS_MAX,
+};
+use seriatim_types::{
+    AppId, AppSettings, CommandLimits, Define, DefineRequest, Definition, Definitions,
+    KindDefinition, KindId, Name, PartitionId, PartitionRef, RecordClass, RecordDefinition,
+    Retention, SequenceDefinition, SequenceId,
+};
+
+use super::At;
+use crate::defined::Defined;
+use crate::home::Home;
+use crate::refusal::Refusal;
+use crate::rows::{Draft, Unreadable};
+
+/// The step that a request comes to; `None` when everything is so already. `new_app` is the id
+/// that a new app is given.
+pub(crate) fn definition_of(
+    defined: Option<&Defined>,
+    define: &Define,
+    new_app: AppId,
+) -> Result<Option<Definition>, Refusal> {
+    if let DefineRequest::App { partitions, record_ids, trust_level, retention, keys_max, limits } =
+        &define.request
+    {
+        let settings = AppSettings {
+            name: define.app.clone(),
+            app: defined.map_or(new_app, |defined| defined.app().app),
+            partitions: *partitions,
+            record_ids: *record_ids,
+            trust_level: *trust_level,
+            retention: *retention,
+            keys_max: *keys_max,
+            limits: *limits,
+        };
+        return app(defined, settings);
+    }
+    let defined = defined.ok_or(Refusal::AppNotFound)?;
+    match &define.request {
+        DefineRequest::App { .. } => unreachable!("an app was answered above"),
+        DefineRequest::Kind { name } => kind(defined, name),
+        DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes } => {
+            let Some(kind_id) = defined.kind(kind) else {
+                let field = "kind".to_owned();
+                return Err(Refusal::UnknownKind { name: kind.clone(), field });
+            };
+            let asked = SequenceDefinition {
+                name: name.clone(),
+                id: next_sequence_id(defined),
+                kind: kind_id,
+                ranges: ranges.clone(),
+                format: format.clone(),
+                reset: *reset,
+                utc_offset_minutes: *utc_offset_minutes,
+            };
+            sequence(defined, asked)
+        }
+        DefineRequest::Record { name, class, singleton } => {
+            record(defined, name, *class, *singleton)
+        }
+    }
+}
+
+fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Definition>, Refusal> {
+    match defined {
+        Some(defined) if *defined.app() == settings => Ok(None),
+        Some(_) => Err(Refusal::AppExists),
+        None => {
+            check_settings(&settings)?;
+            Ok(Some(Definition::App(settings)))
+        }
+    }
+}
+
+fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
+    let between = |field: &str, value: u64, max: u64| {
+        let why = format!("{value} does not lie between 1 and {max}");
+        let refusal = Refusal::InvalidArgument { field: field.to_owned(), why };
+        if (1..=max).contains(&value) { Ok(()) } else { Err(refusal) }
+    };
+    between("partitions", u64::from(settings.partitions), u64::from(PARTITIONS_MAX))?;
+    between("idempotency_keys_max", settings.keys_max, KEYS_MAX)?;
+    if let Retention::Milliseconds(ms) = settings.retention {
+        between("idempotency_retention", ms, RETENTION_MS_MAX)?;
+    }
+    let (asked, most) = (&settings.limits, CommandLimits::default());
+    let limits = [
+        ("limits.events", asked.events, most.events),
+        ("limits.changes", asked.changes, most.changes),
+        ("limits.draws", asked.draws, most.draws),
+        ("limits.bytes", asked.bytes, most.bytes),
+        ("limits.field_bytes", asked.field_bytes, most.field_bytes),
+        ("limits.fields", asked.fields, most.fields),
+        ("limits.record_bytes", asked.record_bytes, most.record_bytes),
+        ("limits.holes", asked.holes, most.holes),
+    ];
+    limits
+        .into_iter()
+        .try_for_each(|(field, asked, most)| between(field, u64::from(asked), u64::from(most)))
+}
+
+fn kind(defined: &Defined, name: &Name) -> Result<Option<Definition>, Refusal> {
+    if defined.kind(name).is_some() {
+        return Ok(None);
+    }
+    let count = defined.plain().kinds.len().saturating_add(1);
+    check_room("kinds of workspaces", count, WORKSPACE_KINDS_MAX)?;
+    let id = KindId(u16::try_from(count).expect("at most the limit, which is a u16"));
+    Ok(Some(Definition::Kind(KindDefinition { name: name.clone(), id })))
+}
+
+fn sequence(defined: &Defined, asked: SequenceDefinition) -> Result<Option<Definition>, Refusal> {
+    let invalid = |field: &str, why: String| Refusal::InvalidArgument { field: field.into(), why };
+    Ranges::new(&asked.ranges).map_err(|error| invalid("ranges", error.to_string()))?;
+    Format::new(&asked.format).map_err(|error| invalid("format", error.to_string()))?;
+    UtcOffset::from_minutes(asked.utc_offset_minutes).ok_or_else(|| {
+        let why = format!("{} minutes are no UTC offset", asked.utc_offset_minutes);
+        invalid("utc_offset", why)
+    })?;
+    let Some(existing) = defined.sequence(&asked.name) else {
+        let all = &defined.plain().sequences;
+        check_room("sequences of an app", all.len(), SEQUENCES_MAX)?;
+        let of_kind = all.iter().filter(|it| it.kind == asked.kind).count();
+        // The built-in ones of the kind count too: offsets, and one or two for record ids.
+        check_room("sequences of a kind", of_kind.saturating_add(3), SEQUENCES_PER_KIND_MAX)?;
+        return Ok(Some(Definition::Sequence(asked)));
+    };
+    let asked = SequenceDefinition { id: existing.id, ..asked };
+    let shown_alike = SequenceDefinition { format: existing.format.clone(), ..asked.clone() };
+    if shown_alike != *existing {
+        let why = "only its format may change";
+        return Err(Refusal::DefinitionConflict { name: asked.name, why });
+    }
+    Ok((asked != *existing).then_some(Definition::Sequence(asked)))
+}
+
+fn next_sequence_id(defined: &Defined) -> SequenceId {
+    let count = u16::try_from(defined.plain().sequences.len()).expect("below the limit, a u16");
+    SequenceId(built_in::FIRST_OF_APP.0.saturating_add(count))
+}
+
+fn record(
+    defined: &Defined,
+    name: &Name,
+    class: RecordClass,
+    is_singleton: bool,
+) -> Result<Option<Definition>, Refusal> {
+    if let Some(existing) = defined.record(name) {
+        if existing.class == class && existing.singleton.is_some() == is_singleton {
+            return Ok(None);
+        }
+        let why = "its class and whether it is a singleton cannot change";
+        return Err(Refusal::DefinitionConflict { name: name.clone(), why });
+    }
+    check_room("kinds of records", defined.plain().records.len(), RECORD_KINDS_MAX)?;
+    let singleton = if is_singleton { Some(next_singleton(defined)?) } else { None };
+    Ok(Some(Definition::Record(RecordDefinition { name: name.clone(), class, singleton })))
+}
+
+/// Fixed ids are given in the order in which singleton kinds are defined.
+fn next_singleton(defined: &Defined) -> Result<seriatim_types::Number, Refusal> {
+    let mut singletons = Singletons::default();
+    let full = |_| too_large("singleton kinds", SINGLETONS_MAX, SINGLETONS_MAX.saturating_add(1));
+    for _ in defined.plain().records.iter().filter(|record| record.singleton.is_some()) {
+        singletons.define().map_err(full)?;
+    }
+    singletons.define().map_err(full)
+}
+
+/// Whether one more fits to the `count` that there are.
+fn check_room(what: &'static str, count: usize, max: usize) -> Result<(), Refusal> {
+    if count < max { Ok(()) } else { Err(too_large(what, max, count.saturating_add(1))) }
+}
+
+fn too_large(what: &'static str, max: usize, found: usize) -> Refusal {
+    let number = |count| u64::try_from(count).unwrap_or(u64::MAX);
+    Refusal::TooLarge { what, max: number(max), found: number(found) }
+}
+
+pub(super) fn evolve(
+    draft: &mut Draft<'_>,
+    home: Home,
+    at: At,
+    definition: &Definition,
+) -> Result<(), Unreadable> {
+    let row = home.app(at.workspace);
+    let defined = match definition {
+        Definition::App(settings) => Defined::new(settings.clone()),
+        Definition::Kind(_) | Definition::Sequence(_) | Definition::Record(_) => {
+            let plain: Option<Definitions> = draft.read(Some(at.workspace), &row)?;
+            let mut defined = Defined::restore(plain.expect("an app is defined first of all"));
+            let stepped = defined.step(at.offset.get(), definition);
+            stepped.expect("a step was decided on the version before it");
+            defined
+        }
+    };
+    draft.put(row, defined.plain().to_bytes());
+    let pointer = OutboxPointer { event: at.partition_offset, change: at.index };
+    for target in outbox_targets(defined.app()) {
+        let head = home.outbox_head(target);
+        let last = draft.read_number(Some(at.workspace), &head)?.unwrap_or(0);
+        let number = last.checked_add(1).expect("fewer messages than events");
+        draft.put(home.outbox(target, number), pointer.encode());
+        draft.put(head, encode_number(number));
+    }
+    Ok(())
+}
+
+/// All partitions of an app.
+pub(crate) fn outbox_targets(app: &AppSettings) -> impl Iterator<Item = PartitionRef> {
+    let id = app.app;
+    (0..app.partitions).map(PartitionId).map(move |partition| PartitionRef { app: id, partition })
+}

@@ -1,0 +1,254 @@
+//! Why an entry is not carried out.
+//!
+//! A refusal is a result like any other: the same state and the same entry give the same refusal,
+//! and it leaves no trace. When several things are wrong, this is the order in which they are
+//! found, and only the first is told:
+//!
+//! ```text
+//!  1  the workspace          NOT_FOUND, INVALID_ARGUMENT
+//!  2  the idempotency key    a repetition, IDEMPOTENCY_KEY_REUSED
+//!  3  the deadline           DEADLINE_EXCEEDED
+//!  4  the key window         KEY_WINDOW_FULL
+//!  5  limits                 TOO_LARGE
+//!  6  the shape, in order    INVALID_ARGUMENT, UNKNOWN_KIND, UNKNOWN_SEQUENCE
+//!  7  the place              OFFSET_MISMATCH
+//!  8  numbers, in order      SEQUENCE_EXHAUSTED
+//!  9  the state, in order    RECORD_EXISTS, SINGLETON_EXISTS, RECORD_NOT_FOUND, KEY_EXISTS,
+//!                            KEY_NOT_FOUND, VERSION_MISMATCH, VALUE_MISMATCH, TOO_LARGE
+//! ```
+//!
+//! *In order* means the order of the document: events, in each its arguments before its changes.
+//! Changes see what the changes before them did.
+
+use bytes::Bytes;
+use seriatim_types::{EntityKey, Fields, Name, Number, PartitionOffset, Time};
+
+/// Why an entry is not carried out. Nothing was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Something that cannot be meant.
+    #[error("{field}: {why}")]
+    InvalidArgument {
+        /// Where it stands.
+        field: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A sequence that the workspace does not have.
+    #[error(
+        "there is no sequence {name:?} for this kind of workspace: define it, or correct the name"
+    )]
+    UnknownSequence {
+        /// Its name.
+        name: Name,
+        /// Where it stands.
+        field: String,
+    },
+    /// A kind of workspaces or records that is not defined.
+    #[error("there is no kind {name:?}: define it, or correct the name")]
+    UnknownKind {
+        /// Its name.
+        name: Name,
+        /// Where it stands.
+        field: String,
+    },
+    /// Not for callers to do.
+    #[error("{why}")]
+    PermissionDenied {
+        /// What is not allowed.
+        why: &'static str,
+    },
+    /// A workspace that does not exist and cannot come into being by being used.
+    #[error("there is no workspace {workspace}: ids from 2^40 on belong to names")]
+    NotFound {
+        /// Its id.
+        workspace: u64,
+    },
+    /// An app that does not exist.
+    #[error("there is no such app")]
+    AppNotFound,
+    /// A record that does not exist.
+    #[error("there is no record {id}")]
+    RecordNotFound {
+        /// Its id.
+        id: u64,
+    },
+    /// An app that exists with other settings.
+    #[error("the app exists with other settings, which cannot be changed")]
+    AppExists,
+    /// A definition that contradicts an earlier one.
+    #[error("{name:?} is defined otherwise: {why}")]
+    DefinitionConflict {
+        /// What is defined.
+        name: Name,
+        /// What cannot be changed.
+        why: &'static str,
+    },
+    /// A workspace that has another kind.
+    #[error("the workspace is of kind {current:?} and stays so")]
+    KindConflict {
+        /// The kind that it has.
+        current: Name,
+    },
+    /// An imported id that a record has.
+    #[error("there is a record {id} already")]
+    RecordExists {
+        /// The id.
+        id: Number,
+    },
+    /// A second record of a kind that has at most one.
+    #[error("the workspace has its one record of kind {kind:?} already: it is {id}")]
+    SingletonExists {
+        /// The kind.
+        kind: Name,
+        /// The fixed id.
+        id: Number,
+    },
+    /// A sequence that has given all its numbers.
+    #[error("{what} can give no more numbers")]
+    SequenceExhausted {
+        /// Which one.
+        what: String,
+    },
+    /// An entity that was to be absent.
+    #[error("{key:?} exists")]
+    KeyExists {
+        /// Its key.
+        key: EntityKey,
+        /// What it is now.
+        current: Current,
+    },
+    /// An entity that was to be there.
+    #[error("{key:?} does not exist")]
+    KeyNotFound {
+        /// Its key.
+        key: EntityKey,
+    },
+    /// Another version than was expected.
+    #[error("{subject} has another version")]
+    VersionMismatch {
+        /// What it is about.
+        subject: Subject,
+        /// What it is now; `None` when it does not exist.
+        current: Option<Current>,
+    },
+    /// Another value than was expected.
+    #[error("{key:?} has another value")]
+    ValueMismatch {
+        /// Its key.
+        key: EntityKey,
+        /// What it is now; `None` when it does not exist.
+        current: Option<Current>,
+    },
+    /// The workspace has moved on.
+    #[error("the last offset of the workspace is {current}")]
+    OffsetMismatch {
+        /// Its last offset; 0 for none.
+        current: u64,
+    },
+    /// More than a limit allows.
+    #[error("{what}: {found} is more than the limit of {max}")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much there may be.
+        max: u64,
+        /// How much there is.
+        found: u64,
+    },
+    /// The same key came with another request before.
+    #[error("this idempotency key belongs to another request: send a new request with a new key")]
+    KeyReused {
+        /// The first event of the other request.
+        first: PartitionOffset,
+    },
+    /// The partition keeps as many idempotency keys as it may.
+    #[error(
+        "the partition keeps {max} idempotency keys, as many as it may: wait until some are over"
+    )]
+    KeyWindowFull {
+        /// How many it may keep.
+        max: u64,
+    },
+    /// Too late.
+    #[error("the deadline has passed")]
+    DeadlineExceeded {
+        /// The deadline.
+        deadline: Time,
+        /// The time of the entry.
+        time: Time,
+    },
+}
+
+/// What a refusal is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// An entity.
+    Entity(EntityKey),
+    /// A record.
+    Record(Number),
+}
+
+/// What something is at the moment of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Current {
+    /// Its version.
+    pub version: u64,
+    /// What it holds.
+    pub value: CurrentValue,
+}
+
+/// What something holds at the moment of a refusal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CurrentValue {
+    /// The value of an entity.
+    Entity(Bytes),
+    /// The fields of a record.
+    Record(Fields),
+}
+
+impl Refusal {
+    /// The stable code that clients go by.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::InvalidArgument { .. } => "INVALID_ARGUMENT",
+            Self::UnknownSequence { .. } => "UNKNOWN_SEQUENCE",
+            Self::UnknownKind { .. } => "UNKNOWN_KIND",
+            Self::PermissionDenied { .. } => "PERMISSION_DENIED",
+            Self::NotFound { .. } => "NOT_FOUND",
+            Self::AppNotFound => "APP_NOT_FOUND",
+            Self::RecordNotFound { .. } => "RECORD_NOT_FOUND",
+            Self::AppExists => "APP_EXISTS",
+            Self::DefinitionConflict { .. } => "DEFINITION_CONFLICT",
+            Self::KindConflict { .. } => "KIND_CONFLICT",
+            Self::RecordExists { .. } => "RECORD_EXISTS",
+            Self::SingletonExists { .. } => "SINGLETON_EXISTS",
+            Self::SequenceExhausted { .. } => "SEQUENCE_EXHAUSTED",
+            Self::KeyExists { .. } => "KEY_EXISTS",
+            Self::KeyNotFound { .. } => "KEY_NOT_FOUND",
+            Self::VersionMismatch { .. } => "VERSION_MISMATCH",
+            Self::ValueMismatch { .. } => "VALUE_MISMATCH",
+            Self::OffsetMismatch { .. } => "OFFSET_MISMATCH",
+            Self::TooLarge { .. } => "TOO_LARGE",
+            Self::KeyReused { .. } => "IDEMPOTENCY_KEY_REUSED",
+            Self::KeyWindowFull { .. } => "KEY_WINDOW_FULL",
+            Self::DeadlineExceeded { .. } => "DEADLINE_EXCEEDED",
+        }
+    }
+
+    /// Whether the same request can succeed later without anybody changing anything.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        matches!(self, Self::KeyWindowFull { .. })
+    }
+}
+
+impl std::fmt::Display for Subject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Entity(key) => write!(f, "{:?}", key.as_str()),
+            Self::Record(id) => write!(f, "record {id}"),
+        }
+    }
+}

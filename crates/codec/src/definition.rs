@@ -12,7 +12,7 @@
 //!                      4 record_ids   1 single, 2 split    7 keys_max      uint64
 //!                                                          8 limits        CommandLimits
 //!  CommandLimits       1 events · 2 changes · 3 draws · 4 bytes · 5 field_bytes · 6 fields
-//!                      7 record_bytes · 8 holes                                    all uint32
+//!                      7 record_bytes · 8 holes · 9 written_bytes                  all uint32
 //!  KindDefinition      1 name string · 2 id uint32
 //!  SequenceDefinition  1 name         string               5 format        string
 //!                      2 id           uint32               6 reset         1 never, 2 yearly
@@ -136,6 +136,7 @@ impl Message for CommandLimits {
         to.integer(6, self.fields);
         to.integer(7, self.record_bytes);
         to.integer(8, self.holes);
+        to.integer(9, self.written_bytes);
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -148,6 +149,7 @@ impl Message for CommandLimits {
             fields: from.integer(6)?,
             record_bytes: from.integer(7)?,
             holes: from.integer(8)?,
+            written_bytes: from.integer(9)?,
         })
     }
 }

@@ -49,7 +49,7 @@ fn body_of(shape: &str) -> Option<String> {
         "refusal" => r#"{"set":{"key":"stock/A-7","value":{"left":4},"if":"absent"}}"#,
         _ => return None,
     };
-    let note = "x".repeat(256 - r#"{"note":""}"#.len());
+    let note = "x".repeat(245);
     Some(format!(
         r#"{{"events":[{{"name":"Sold","args":{{"note":"{note}"}},"changes":[{changes}]}}]}}"#
     ))

@@ -6,9 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use seriatim_sequencer::{Format, Ranges, RecordIds, Sequence, Sequences, UtcOffset};
+use seriatim_sequencer::{
+    Format, IdClass, Ranges, RecordIds, Sequence, Sequences, UtcOffset, built_in,
+};
+use seriatim_types::limits::SEQUENCES_PER_KIND_MAX;
 use seriatim_types::{
-    AppSettings, Definition, Definitions, KindDefinition, KindId, Name, RecordDefinition,
+    AppSettings, Definition, Definitions, KindDefinition, KindId, Name, Number, RecordDefinition,
     RecordIdScheme, SequenceDefinition, Unknown,
 };
 
@@ -36,11 +39,13 @@ pub enum StepError {
         /// What came.
         found: u64,
     },
-    /// The first step is not the app, or a later one is.
-    #[error("version {version} of the definitions is not what can stand there")]
-    Kind {
+    /// A step that cannot have been decided on the version before it.
+    #[error("version {version} of the definitions cannot follow: {why}")]
+    Unfounded {
         /// The version.
         version: u64,
+        /// What is wrong with it.
+        why: &'static str,
     },
     /// A sequence that cannot be drawn from.
     #[error("sequence {name:?} cannot be drawn from")]
@@ -90,8 +95,11 @@ impl Defined {
         if version != expected {
             return Err(StepError::Version { expected, found: version });
         }
+        if let Some(why) = self.contradiction(definition) {
+            return Err(StepError::Unfounded { version, why });
+        }
         match definition {
-            Definition::App(_) => return Err(StepError::Kind { version }),
+            Definition::App(_) => unreachable!("a second app is a contradiction"),
             Definition::Kind(kind) => self.add_kind(kind),
             Definition::Sequence(sequence) => {
                 compile(sequence)?;
@@ -101,6 +109,48 @@ impl Defined {
         }
         self.plain.version = version;
         Ok(())
+    }
+
+    /// What a step has against what is defined already.
+    fn contradiction(&self, definition: &Definition) -> Option<&'static str> {
+        match definition {
+            Definition::App(_) => Some("the app is defined once, first of all"),
+            Definition::Kind(kind) => {
+                let is_next = usize::from(kind.id.0) == self.plain.kinds.len().saturating_add(1);
+                let is_new = self.kind(&kind.name).is_none() && is_next;
+                (!is_new).then_some("a kind is new, and has the next id")
+            }
+            Definition::Sequence(sequence) => {
+                let has_kind = self.kinds.values().any(|kind| *kind == sequence.kind);
+                let is_same = match self.sequence(&sequence.name) {
+                    Some(existing) => {
+                        let format = existing.format.clone();
+                        *existing == SequenceDefinition { format, ..sequence.clone() }
+                    }
+                    None => {
+                        let first = usize::from(built_in::FIRST_OF_APP.0);
+                        let next = self.plain.sequences.len().saturating_add(first);
+                        usize::from(sequence.id.0) == next && self.has_room(sequence.kind)
+                    }
+                };
+                let why = "a sequence is new with the next id, or changes its format alone";
+                (!has_kind || !is_same).then_some(why)
+            }
+            Definition::Record(record) => {
+                let is_fixed = |id: Number| IdClass::of(id.get()) == IdClass::Singleton;
+                let is_taken = |id| self.plain.records.iter().any(|it| it.singleton == Some(id));
+                let is_free = record.singleton.is_none_or(|id| is_fixed(id) && !is_taken(id));
+                let is_new = self.record(&record.name).is_none() && is_free;
+                (!is_new).then_some("a kind of records is new, and a fixed id is its own")
+            }
+        }
+    }
+
+    /// Whether a kind can have one more sequence. The built-in ones count too: offsets, and one or
+    /// two for record ids.
+    pub(crate) fn has_room(&self, kind: KindId) -> bool {
+        let count = self.plain.sequences.iter().filter(|it| it.kind == kind).count();
+        count.saturating_add(3) < SEQUENCES_PER_KIND_MAX
     }
 
     fn add_kind(&mut self, kind: &KindDefinition) {

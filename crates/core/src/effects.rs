@@ -119,6 +119,22 @@ pub enum Fault {
     /// A delivered definition does not follow.
     #[error("a delivered definition does not follow")]
     Definitions(#[from] StepError),
+    /// A stored event changes what is not there.
+    #[error("event {} does not follow from the rows: {why}", event.get())]
+    Unfounded {
+        /// The event.
+        event: PartitionOffset,
+        /// What is missing.
+        why: &'static str,
+    },
+    /// The log does not end where it should.
+    #[error("the log ends with event {read:?}, and the last that was committed is {committed:?}")]
+    Log {
+        /// The last event that was committed.
+        committed: Option<PartitionOffset>,
+        /// The last event that was read.
+        read: Option<PartitionOffset>,
+    },
 }
 
 impl Effects {

@@ -8,8 +8,9 @@ use seriatim_codec::{Stored, encode_number};
 use seriatim_types::{Event, KeyRow, PartitionRow, TrustLevel, Unknown, WorkspaceRow};
 
 use crate::change::{self, At};
+use crate::effects::Fault;
 use crate::home::Home;
-use crate::rows::{Draft, Unreadable};
+use crate::rows::Draft;
 
 impl At {
     pub(crate) fn of(event: &Event) -> Self {
@@ -30,7 +31,12 @@ pub(crate) fn evolve(
     partition: &mut PartitionRow,
     event: &Event,
     bytes: Bytes,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
+    let is_named = event.offset.get() == 1 && event.workspace_name.is_some();
+    if is_named && home.index_of_named(event.workspace).is_none() {
+        let why = "its workspace has a name, and an id that no name has";
+        return Err(Fault::Unfounded { event: event.partition_offset, why });
+    }
     for (change, index) in event.changes.iter().zip(0..) {
         change::evolve(draft, home, trust, At { index, ..At::of(event) }, change)?;
     }

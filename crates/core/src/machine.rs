@@ -177,6 +177,32 @@ impl Machine {
         Home { prefix, partitions: 1 }.definitions()
     }
 
+    /// How many of these entries may be fetched together: what is read follows from the
+    /// definitions, so those behind a delivery are fetched once it is applied.
+    #[must_use]
+    pub fn fetched_together(entries: &[Entry]) -> usize {
+        let delivery = entries.iter().position(|entry| matches!(entry.body, Body::Delivery(_)));
+        delivery.map_or(entries.len(), |at| at.saturating_add(1))
+    }
+
+    /// The whole log was read: entries can be applied.
+    ///
+    /// # Errors
+    ///
+    /// When the log does not end where the partition's row says: numbers would be given twice.
+    ///
+    /// # Panics
+    ///
+    /// When the log was not being read.
+    pub fn serve(&mut self) -> Result<(), Fault> {
+        let (committed, read) = (self.row.offset, self.sequencer.committed_through());
+        if committed != read {
+            return Err(Fault::Log { committed, read });
+        }
+        self.sequencer.serve().expect("the log was being read");
+        Ok(())
+    }
+
     /// What the partition knows of itself.
     #[must_use]
     pub fn row(&self) -> &PartitionRow {
@@ -282,7 +308,8 @@ fn system_settings() -> AppSettings {
 /// Whether something that was made at a time is over after a retention.
 pub(crate) fn is_over(made: Time, retention: Retention, now: Time) -> bool {
     match retention {
-        Retention::Milliseconds(ms) => now.0 >= made.0.saturating_add(ms),
+        // An end beyond all times never comes.
+        Retention::Milliseconds(ms) => made.0.checked_add(ms).is_some_and(|end| now.0 >= end),
         Retention::Forever => false,
     }
 }

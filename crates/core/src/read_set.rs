@@ -38,7 +38,8 @@ enum Known {
 }
 
 impl Machine {
-    /// The rows that applying an entry will read, as far as they follow from what `rows` knows.
+    /// The rows that applying an entry will read, as far as they follow from what `rows` knows
+    /// and from the definitions: see [`fetched_together`](Machine::fetched_together).
     #[must_use]
     pub fn read_set(&self, entry: &Entry, rows: &Rows) -> ReadSet {
         let home = self.home;
@@ -62,7 +63,9 @@ impl Machine {
     }
 
     /// The rows of numbers that applying an entry will go on from, once its read set is known.
-    /// Those that the sequencer [holds](seriatim_sequencer::Sequencer::holds) need not be fetched.
+    /// Those that the sequencer [holds](seriatim_sequencer::Sequencer::holds) need not be fetched,
+    /// but are handed in if [room must be made](seriatim_sequencer::Sequencer::must_make_room_for)
+    /// before the entry's turn. No checkpoint is reported between fetching and applying.
     #[must_use]
     pub fn number_rows(&self, entry: &Entry, rows: &Rows) -> Vec<RowKey> {
         let (workspace, client) = match &entry.body {

@@ -11,10 +11,11 @@
 //! **Invariant:** nothing is read that was not fetched. A row that the read set forgot is a bug
 //! and stops the process: taking it for absent would give a number twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use seriatim_codec::{DecodeError, Stored, Table};
+use seriatim_sequencer::Stamp;
 use seriatim_types::WorkspaceId;
 
 /// A row of a partition.
@@ -67,13 +68,14 @@ pub struct Unreadable {
     pub source: DecodeError,
 }
 
-/// Rows as they are once every entry so far is written.
+/// Rows as they are once every entry so far is written. They serve for entries that are
+/// [fetched together](crate::Machine::fetched_together) and not for longer.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     known: BTreeMap<RowId, Option<Bytes>>,
-    /// Workspaces that were given an id since the rows were fetched. Nothing else is stored of
-    /// them than what is known here.
-    fresh: BTreeSet<WorkspaceId>,
+    /// Workspaces that were given an id since the rows were fetched, and when. Nothing else is
+    /// stored of them than what is known here, and of their numbers nothing at all.
+    fresh: BTreeMap<WorkspaceId, Stamp>,
 }
 
 impl Rows {
@@ -88,7 +90,8 @@ impl Rows {
         self.known.insert(row, value);
     }
 
-    /// Lays a write over what is stored.
+    /// Lays a write over what is stored: one of an earlier batch that is not committed yet. Do so
+    /// before read sets are asked for, because they follow from it.
     pub fn write(&mut self, write: &Write) {
         self.known.insert(write.row.clone(), write.change.value().cloned());
     }
@@ -111,29 +114,32 @@ impl Rows {
 pub(crate) struct Draft<'a> {
     rows: &'a Rows,
     writes: BTreeMap<RowId, RowChange>,
-    fresh: Option<WorkspaceId>,
+    /// Bytes that were written, also those that were written over.
+    written: usize,
+    fresh: Option<(WorkspaceId, Stamp)>,
 }
 
 /// What an entry writes, once it is settled.
 #[derive(Debug, Default)]
 pub(crate) struct Settled {
     pub(crate) writes: Vec<Write>,
-    fresh: Option<WorkspaceId>,
+    fresh: Option<(WorkspaceId, Stamp)>,
 }
 
 impl<'a> Draft<'a> {
     pub(crate) fn new(rows: &'a Rows) -> Self {
-        Self { rows, writes: BTreeMap::new(), fresh: None }
+        Self { rows, writes: BTreeMap::new(), written: 0, fresh: None }
     }
 
     /// From now on, what is not known of this workspace is absent.
-    pub(crate) fn set_fresh(&mut self, workspace: WorkspaceId) {
-        self.fresh = Some(workspace);
+    pub(crate) fn set_fresh(&mut self, workspace: WorkspaceId, stamp: Stamp) {
+        self.fresh = Some((workspace, stamp));
     }
 
-    /// Whether nothing of a workspace is stored yet.
-    pub(crate) fn is_fresh(&self, workspace: WorkspaceId) -> bool {
-        self.fresh == Some(workspace) || self.rows.fresh.contains(&workspace)
+    /// Since when nothing of a workspace is stored, if nothing is.
+    pub(crate) fn fresh_since(&self, workspace: WorkspaceId) -> Option<Stamp> {
+        let own = self.fresh.filter(|(fresh, _)| *fresh == workspace).map(|(_, stamp)| stamp);
+        own.or_else(|| self.rows.fresh.get(&workspace).copied())
     }
 
     /// A row of a workspace, or of the partition itself.
@@ -144,7 +150,7 @@ impl<'a> Draft<'a> {
         if let Some(known) = self.rows.known.get(row) {
             return known.as_ref();
         }
-        let is_fresh = of.is_some_and(|of| self.is_fresh(of));
+        let is_fresh = of.is_some_and(|of| self.fresh_since(of).is_some());
         assert!(is_fresh, "everything that apply reads was fetched: {row:?}");
         None
     }
@@ -171,7 +177,13 @@ impl<'a> Draft<'a> {
         self.get(of, row).map(decode).transpose()
     }
 
+    /// Bytes that were written, also those that were written over.
+    pub(crate) fn written(&self) -> usize {
+        self.written
+    }
+
     pub(crate) fn put(&mut self, row: RowId, value: Bytes) {
+        self.written = self.written.saturating_add(value.len());
         let change = match self.writes.get(&row) {
             // It is still a new row, and still must not be there.
             Some(RowChange::Insert(_)) => RowChange::Insert(value),
@@ -182,6 +194,7 @@ impl<'a> Draft<'a> {
 
     /// Writes a row that must not be there yet, if the partition is told not to trust itself.
     pub(crate) fn insert(&mut self, row: RowId, value: Bytes, is_checked: bool) {
+        self.written = self.written.saturating_add(value.len());
         // After a removal in the same entry the row is there until the entry is written.
         let is_checked = is_checked && !self.writes.contains_key(&row);
         let change = if is_checked { RowChange::Insert(value) } else { RowChange::Put(value) };

@@ -31,6 +31,9 @@ pub enum FormatError {
         /// Its length.
         bytes: usize,
     },
+    /// A character that no text should have.
+    #[error("a format has no control characters")]
+    Control,
     /// Not exactly one number: texts could not be told apart, or not be read back.
     #[error("a format shows the number once, as {{n}} or {{n:06}}; this one does so {count} times")]
     Numbers {
@@ -54,6 +57,9 @@ impl Format {
     pub fn new(source: &str) -> Result<Self, FormatError> {
         if source.len() > FORMAT_BYTES_MAX {
             return Err(FormatError::TooLong { bytes: source.len() });
+        }
+        if source.chars().any(char::is_control) {
+            return Err(FormatError::Control);
         }
         let mut pieces = Vec::new();
         let mut text = String::new();
@@ -162,6 +168,7 @@ mod tests {
             assert!(matches!(error, FormatError::Unknown { .. }), "{bad}: {error}");
         }
         assert_eq!(Format::new("INV"), Err(FormatError::Numbers { count: 0 }));
+        assert_eq!(Format::new("{n}\u{7}"), Err(FormatError::Control));
         assert_eq!(Format::new("{n}{n}"), Err(FormatError::Numbers { count: 2 }));
         let long = format!("{{n}}{}", "x".repeat(FORMAT_BYTES_MAX));
         assert_eq!(Format::new(&long), Err(FormatError::TooLong { bytes: long.len() }));

@@ -33,6 +33,9 @@ pub struct Sequencer {
     phase: Phase,
     cache: LruCache<RowKey, Row, FixedHash>,
     staged: VecDeque<Staged>,
+    /// The latest of the staged rows, each with the transaction that it is from. Looking through
+    /// all that is staged would make a large batch slow.
+    staged_rows: BTreeMap<RowKey, (PartitionOffset, Row)>,
     unflushed: BTreeMap<RowKey, Row>,
     /// The last event that was staged, committed and covered by a checkpoint; `None` before
     /// the first.
@@ -155,6 +158,7 @@ impl Sequencer {
             phase: Phase::Forgotten,
             cache,
             staged: VecDeque::new(),
+            staged_rows: BTreeMap::new(),
             unflushed: BTreeMap::new(),
             staged_through: None,
             committed_through: None,
@@ -178,8 +182,7 @@ impl Sequencer {
             return Err(Busy::Actualizing(progress));
         }
         // What is staged will wait for a checkpoint too.
-        let staged: usize = self.staged.iter().map(|staged| staged.rows.len()).sum();
-        let rows = self.unflushed.len().saturating_add(staged);
+        let rows = self.unflushed.len().saturating_add(self.staged_rows.len());
         let rows_max = self.settings.unflushed_rows_max;
         if rows > rows_max {
             self.counters.refused_unflushed = self.counters.refused_unflushed.saturating_add(1);
@@ -204,6 +207,13 @@ impl Sequencer {
     #[must_use]
     pub fn find(&self, key: &RowKey, read: &RowsRead) -> Option<Row> {
         self.row(key).cloned().or_else(|| read.get(key, self.stamp))
+    }
+
+    /// Whether so many rows more could push others out of the cache. Rows that are needed then
+    /// must be handed in although they are [held](Self::holds) now.
+    #[must_use]
+    pub fn must_make_room_for(&self, rows: usize) -> bool {
+        self.cache.len().saturating_add(rows) > self.settings.cached_rows_max
     }
 
     /// To be taken before rows are read.
@@ -279,7 +289,12 @@ impl Sequencer {
         }
         let staged = self.staged.pop_front().expect("the first one was just seen");
         self.committed_through = Some(through);
-        self.unflushed.extend(staged.rows);
+        for (key, row) in staged.rows {
+            if self.staged_rows.get(&key).is_some_and(|(latest, _)| *latest == through) {
+                self.staged_rows.remove(&key);
+            }
+            self.unflushed.insert(key, row);
+        }
         Ok(())
     }
 
@@ -297,6 +312,7 @@ impl Sequencer {
         self.phase = Phase::Forgotten;
         self.cache.clear();
         self.staged.clear();
+        self.staged_rows.clear();
         self.unflushed.clear();
         self.staged_through = None;
         self.committed_through = None;
@@ -517,6 +533,7 @@ impl Sequencer {
         }
         for (key, row) in &rows {
             self.cache.insert(key.clone(), row.clone());
+            self.staged_rows.insert(key.clone(), (through, row.clone()));
         }
         self.staged_through = Some(through);
         self.staged.push_back(Staged { through, rows });
@@ -552,8 +569,7 @@ impl Sequencer {
 
     /// The latest of what is staged, or what waits for a checkpoint.
     fn find_beside_cache(&self, key: &RowKey) -> Option<&Row> {
-        let staged = self.staged.iter().rev().flat_map(|staged| staged.rows.iter());
-        let staged = staged.filter(|(known, _)| known == key).map(|(_, row)| row).next();
+        let staged = self.staged_rows.get(key).map(|(_, row)| row);
         staged.or_else(|| self.unflushed.get(key))
     }
 }

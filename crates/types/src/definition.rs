@@ -161,6 +161,8 @@ pub struct CommandLimits {
     pub record_bytes: u32,
     /// Holes, of all its templates.
     pub holes: u32,
+    /// Bytes of the arguments and rows that it writes, every change counted.
+    pub written_bytes: u32,
 }
 
 impl Default for CommandLimits {
@@ -174,6 +176,7 @@ impl Default for CommandLimits {
             fields: limits::FIELDS_PER_RECORD_MAX,
             record_bytes: limits::RECORD_BYTES_MAX,
             holes: limits::HOLES_PER_COMMAND_MAX,
+            written_bytes: limits::WRITTEN_BYTES_PER_COMMAND_MAX,
         }
     }
 }

@@ -2,6 +2,11 @@
 //!
 //! A limit is checked where bytes enter and asserted where they are used. Raising one is
 //! allowed; lowering one can make stored data unreadable and needs a migration.
+//!
+//! What a command may hold is part of the definitions of its app, so that all replicas go by the
+//! same; the values here are what a new app gets. The other limits that apply goes by (items of a
+//! tick, messages of an entry, how much can be defined) must not change without a version of the
+//! definitions that says so: replicas of different releases would come to different states.
 
 /// Longest key of a stored row. Far above any key that we build, and below the 65,535
 /// bytes at which storage engines stop.
@@ -78,7 +83,12 @@ pub const FIELD_BYTES_MAX: u32 = 512 * 1024;
 pub const FIELDS_PER_RECORD_MAX: u32 = 1024;
 
 /// All fields of one record. Updates add fields, so a record can outgrow a command.
-pub const RECORD_BYTES_MAX: u32 = 4 * 1024 * 1024;
+pub const RECORD_BYTES_MAX: u32 = 1024 * 1024;
+
+/// Arguments and rows that one command writes, every change counted: a small command can rewrite
+/// many large records. What a command comes to always fits into one storage batch, and its events
+/// into rows.
+pub const WRITTEN_BYTES_PER_COMMAND_MAX: u32 = 8 * 1024 * 1024;
 
 /// Items of one tick: bounded steps, so that a tick never holds up commands for long.
 pub const TICK_ITEMS_MAX: usize = 1024;

@@ -321,9 +321,9 @@ fn app_choices() -> impl Strategy<Value = AppChoices> {
 }
 
 fn command_limits() -> impl Strategy<Value = CommandLimits> {
-    let [a, b, c, d, e, f, g, h] = std::array::from_fn(|_| small());
-    (a, b, c, d, e, f, g, h).prop_map(
-        |(events, changes, draws, bytes, field_bytes, fields, record_bytes, holes)| CommandLimits {
+    let [a, b, c, d, e, f, g, h, i] = std::array::from_fn(|_| small());
+    (a, b, c, d, e, f, g, h, i).prop_map(
+        |(
             events,
             changes,
             draws,
@@ -332,6 +332,17 @@ fn command_limits() -> impl Strategy<Value = CommandLimits> {
             fields,
             record_bytes,
             holes,
+            written_bytes,
+        )| CommandLimits {
+            events,
+            changes,
+            draws,
+            bytes,
+            field_bytes,
+            fields,
+            record_bytes,
+            holes,
+            written_bytes,
         },
     )
 }

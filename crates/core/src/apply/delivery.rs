@@ -6,6 +6,7 @@ use seriatim_sequencer::Sequencer;
 use seriatim_types::{Definition, Delivery, Message};
 
 use super::keep;
+use crate::change::check_settings;
 use crate::decide::Stop;
 use crate::defined::{Defined, StepError, compile};
 use crate::effects::{Effects, Fault, Outcome};
@@ -49,9 +50,12 @@ fn take_definition(
         if version != 1 {
             return Err(StepError::Version { expected: 1, found: version });
         }
-        let Definition::App(settings) = definition else {
-            return Err(StepError::Kind { version });
-        };
+        let why = "the app itself comes first, with settings that an app can have";
+        let unfounded = StepError::Unfounded { version, why };
+        let Definition::App(settings) = definition else { return Err(unfounded) };
+        if settings.app != machine.home.prefix.app || check_settings(settings).is_err() {
+            return Err(unfounded);
+        }
         let defined = Defined::new(settings.clone());
         let sequencer = Sequencer::new(defined.sequences()?, machine.settings);
         machine.sequencer = sequencer.expect("the same settings were good before");

@@ -34,12 +34,12 @@ fn begin(
     numbers: &RowsRead,
 ) -> Result<Draws, Stop> {
     let sequencer = &mut machine.sequencer;
-    let drawn = if draft.is_fresh(begin.workspace) {
-        let absent = begin.row_keys().map(|key| (key, None));
-        let absent = RowsRead::new(sequencer.stamp(), absent);
-        sequencer.draw(begin, &absent)
-    } else {
-        sequencer.draw(begin, numbers)
+    let drawn = match draft.fresh_since(begin.workspace) {
+        Some(stamp) => {
+            let absent = begin.row_keys().map(|key| (key, None));
+            sequencer.draw(begin, &RowsRead::new(stamp, absent))
+        }
+        None => sequencer.draw(begin, numbers),
     };
     drawn.map_err(|error| match error {
         BeginError::LogFull => log_is_full().into(),

@@ -56,10 +56,14 @@ fn find_by_name(machine: &Machine, name: &Name, draft: &mut Draft<'_>) -> Result
     if partition_of_name(name, home.partitions) != home.prefix.partition {
         return Err(elsewhere(&name).into());
     }
+    if name.as_str().bytes().all(|byte| byte.is_ascii_digit()) {
+        let why = format!("{name:?} would be taken for an id: a name is not of digits alone");
+        return Err(Refusal::InvalidArgument { field: "workspace".to_owned(), why }.into());
+    }
     let what = || "the ids of named workspaces".to_owned();
     let id = home.named(machine.row.names);
     let id = id.ok_or_else(|| Refusal::SequenceExhausted { what: what() })?;
-    draft.set_fresh(id);
+    draft.set_fresh(id, machine.sequencer.stamp());
     let workspace = Workspace { id, kind: Sequences::DEFAULT_KIND, name: Some(name.clone()) };
     Ok(Found { workspace, is_new: true })
 }

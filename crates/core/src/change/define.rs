@@ -17,9 +17,10 @@ use seriatim_types::{
 
 use super::At;
 use crate::defined::Defined;
+use crate::effects::Fault;
 use crate::home::Home;
 use crate::refusal::Refusal;
-use crate::rows::{Draft, Unreadable};
+use crate::rows::Draft;
 
 /// The step that a request comes to; `None` when everything is so already. `new_app` is the id
 /// that a new app is given.
@@ -70,17 +71,16 @@ pub(crate) fn definition_of(
 }
 
 fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Definition>, Refusal> {
-    match defined {
-        Some(defined) if *defined.app() == settings => Ok(None),
-        Some(_) => Err(Refusal::AppExists),
-        None => {
-            check_settings(&settings)?;
-            Ok(Some(Definition::App(settings)))
-        }
-    }
+    let Some(existing) = defined.map(Defined::app) else {
+        check_settings(&settings)?;
+        return Ok(Some(Definition::App(settings)));
+    };
+    // Limits cannot be asked for: an app keeps those of the release that made it.
+    let asked = AppSettings { limits: existing.limits, ..settings };
+    if asked == *existing { Ok(None) } else { Err(Refusal::AppExists) }
 }
 
-fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
+pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
     let between = |field: &str, value: u64, max: u64| {
         let why = format!("{value} does not lie between 1 and {max}");
         let refusal = Refusal::InvalidArgument { field: field.to_owned(), why };
@@ -101,6 +101,7 @@ fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
         ("limits.fields", asked.fields, most.fields),
         ("limits.record_bytes", asked.record_bytes, most.record_bytes),
         ("limits.holes", asked.holes, most.holes),
+        ("limits.written_bytes", asked.written_bytes, most.written_bytes),
     ];
     limits
         .into_iter()
@@ -128,9 +129,10 @@ fn sequence(defined: &Defined, asked: SequenceDefinition) -> Result<Option<Defin
     let Some(existing) = defined.sequence(&asked.name) else {
         let all = &defined.plain().sequences;
         check_room("sequences of an app", all.len(), SEQUENCES_MAX)?;
-        let of_kind = all.iter().filter(|it| it.kind == asked.kind).count();
-        // The built-in ones of the kind count too: offsets, and one or two for record ids.
-        check_room("sequences of a kind", of_kind.saturating_add(3), SEQUENCES_PER_KIND_MAX)?;
+        if !defined.has_room(asked.kind) {
+            let (max, found) = (SEQUENCES_PER_KIND_MAX, SEQUENCES_PER_KIND_MAX.saturating_add(1));
+            return Err(too_large("sequences of a kind", max, found));
+        }
         return Ok(Some(Definition::Sequence(asked)));
     };
     let asked = SequenceDefinition { id: existing.id, ..asked };
@@ -190,15 +192,15 @@ pub(super) fn evolve(
     home: Home,
     at: At,
     definition: &Definition,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
     let row = home.app(at.workspace);
     let defined = match definition {
         Definition::App(settings) => Defined::new(settings.clone()),
         Definition::Kind(_) | Definition::Sequence(_) | Definition::Record(_) => {
             let plain: Option<Definitions> = draft.read(Some(at.workspace), &row)?;
-            let mut defined = Defined::restore(plain.expect("an app is defined first of all"));
-            let stepped = defined.step(at.offset.get(), definition);
-            stepped.expect("a step was decided on the version before it");
+            let plain = plain.ok_or_else(|| at.unfounded("it defines something of no app"))?;
+            let mut defined = Defined::restore(plain);
+            defined.step(at.offset.get(), definition)?;
             defined
         }
     };

@@ -1,11 +1,12 @@
 //! The end of a record. Its id is not drawn again; somebody may import it.
 
-use seriatim_types::{Change, Number, RecordClass, RecordRow, WorkspaceId};
+use seriatim_types::{Change, Number, RecordClass, RecordRow};
 
 use super::update::existing;
-use super::{Deciding, Stop};
+use super::{At, Deciding, Stop};
+use crate::effects::Fault;
 use crate::home::Home;
-use crate::rows::{Draft, Unreadable};
+use crate::rows::Draft;
 
 pub(super) fn decide(
     deciding: &Deciding<'_>,
@@ -17,17 +18,12 @@ pub(super) fn decide(
     Ok(Change::Delete { id, version: row.version })
 }
 
-pub(super) fn evolve(
-    draft: &mut Draft<'_>,
-    home: Home,
-    workspace: WorkspaceId,
-    id: Number,
-) -> Result<(), Unreadable> {
-    let key = home.record(workspace, id);
-    let row: Option<RecordRow> = draft.read(Some(workspace), &key)?;
-    let row = row.expect("a removal was decided on a record that was there");
+pub(super) fn evolve(draft: &mut Draft<'_>, home: Home, at: At, id: Number) -> Result<(), Fault> {
+    let key = home.record(at.workspace, id);
+    let row: Option<RecordRow> = draft.read(Some(at.workspace), &key)?;
+    let row = row.ok_or_else(|| at.unfounded("it removes a record that is not there"))?;
     if row.class == RecordClass::C {
-        draft.delete(home.record_of_kind(workspace, &row.kind, id));
+        draft.delete(home.record_of_kind(at.workspace, &row.kind, id));
     }
     draft.delete(key);
     Ok(())

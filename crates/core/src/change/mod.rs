@@ -26,10 +26,11 @@ use seriatim_types::{
 
 use crate::decide::{Numbers, Stop};
 use crate::defined::Defined;
+use crate::effects::Fault;
 use crate::home::Home;
 use crate::rows::{Draft, Unreadable};
 
-pub(crate) use define::{definition_of, outbox_targets};
+pub(crate) use define::{check_settings, definition_of, outbox_targets};
 
 /// The event that a change belongs to.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +41,13 @@ pub(crate) struct At {
     pub(crate) partition_offset: seriatim_types::PartitionOffset,
     /// The place of the change in its event.
     pub(crate) index: u32,
+}
+
+impl At {
+    /// That the event changes what is not there.
+    fn unfounded(&self, why: &'static str) -> Fault {
+        Fault::Unfounded { event: self.partition_offset, why }
+    }
 }
 
 /// What deciding a change goes by.
@@ -106,7 +114,7 @@ pub(crate) fn evolve(
     trust: TrustLevel,
     at: At,
     change: &Change,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
     match change {
         Change::Create { id, kind, class, parent, fields, .. } => {
             let row = RecordRow {
@@ -124,7 +132,7 @@ pub(crate) fn evolve(
         Change::Update { id, version, fields } => {
             update::evolve(draft, home, at, *id, *version, fields)
         }
-        Change::Delete { id, .. } => delete::evolve(draft, home, at.workspace, *id),
+        Change::Delete { id, .. } => delete::evolve(draft, home, at, *id),
         Change::Set { key, version, value, expires_at } => {
             let row = EntityRow {
                 version: *version,

@@ -7,7 +7,8 @@ use seriatim_codec::Stored;
 use seriatim_types::{Change, Condition, EntityKey, EntityRow, Template, Time, WorkspaceId};
 
 use super::{Deciding, Stop};
-use crate::decide::fill;
+use crate::decide::{at_most, fill};
+use crate::effects::Fault;
 use crate::home::Home;
 use crate::refusal::{Current, CurrentValue, Refusal, Subject};
 use crate::rows::{Draft, Unreadable};
@@ -31,6 +32,7 @@ pub(super) fn decide(
     let last = current.map_or(0, |row| row.version);
     let version = last.checked_add(1).expect("a version is one of fewer than 2^53 events");
     let value = fill(set.value, deciding.numbers, part);
+    at_most("bytes of a field", value.len(), deciding.limits().field_bytes)?;
     Ok(Change::Set { key: set.key.clone(), version, value, expires_at: set.expires_at })
 }
 
@@ -40,7 +42,7 @@ pub(super) fn evolve(
     workspace: WorkspaceId,
     key: &EntityKey,
     row: &EntityRow,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
     forget_expiry(draft, home, workspace, key)?;
     if let Some(expires_at) = row.expires_at {
         draft.put(home.expiry(expires_at, workspace, key), Bytes::new());

@@ -5,8 +5,9 @@ use seriatim_types::{Change, Condition, EntityKey, WorkspaceId};
 
 use super::set::{check, forget_expiry};
 use super::{Deciding, Stop};
+use crate::effects::Fault;
 use crate::home::Home;
-use crate::rows::{Draft, Unreadable};
+use crate::rows::Draft;
 
 pub(super) fn decide(
     deciding: &Deciding<'_>,
@@ -24,7 +25,7 @@ pub(super) fn evolve(
     home: Home,
     workspace: WorkspaceId,
     key: &EntityKey,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
     // Also one whose time is over and that was not swept yet.
     if forget_expiry(draft, home, workspace, key)? {
         draft.delete(home.entity(workspace, key));

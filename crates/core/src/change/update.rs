@@ -6,10 +6,11 @@ use seriatim_codec::Stored;
 use seriatim_types::{Change, CommandLimits, FieldTemplates, Fields, Number, RecordRow};
 
 use super::{At, Deciding, Stop};
-use crate::decide::fill_fields;
+use crate::decide::{at_most, fill_fields};
+use crate::effects::Fault;
 use crate::home::Home;
 use crate::refusal::{Current, CurrentValue, Refusal, Subject};
-use crate::rows::{Draft, Unreadable};
+use crate::rows::Draft;
 
 pub(super) fn decide(
     deciding: &Deciding<'_>,
@@ -34,11 +35,13 @@ pub(super) fn evolve(
     id: Number,
     version: u64,
     fields: &Fields,
-) -> Result<(), Unreadable> {
+) -> Result<(), Fault> {
     let key = home.record(at.workspace, id);
     let row: Option<RecordRow> = draft.read(Some(at.workspace), &key)?;
-    let mut row = row.expect("an update was decided on a record that was there");
-    assert_eq!(row.version.checked_add(1), Some(version), "versions follow each other");
+    let mut row = row.ok_or_else(|| at.unfounded("it updates a record that is not there"))?;
+    if row.version.checked_add(1) != Some(version) {
+        return Err(at.unfounded("it updates a record to another version than the next"));
+    }
     row.version = version;
     row.offset = at.offset;
     replace(&mut row.fields, fields);
@@ -65,22 +68,14 @@ pub(super) fn existing(
 
 /// A record must fit into a row, whatever was added to it over the years.
 pub(super) fn check_size(fields: &Fields, limits: &CommandLimits) -> Result<(), Refusal> {
-    let count = fields.len();
-    let size = |(name, value): &(seriatim_types::FieldName, bytes::Bytes)| {
-        name.as_str().len().saturating_add(value.len())
-    };
-    let bytes = fields.iter().map(size).fold(0, usize::saturating_add);
-    let checks = [
-        ("fields of a record", count, limits.fields),
-        ("bytes of a record", bytes, limits.record_bytes),
-    ];
-    for (what, found, max) in checks {
-        let (found, max) = (u64::try_from(found).unwrap_or(u64::MAX), u64::from(max));
-        if found > max {
-            return Err(Refusal::TooLarge { what, max, found });
-        }
+    at_most("fields of a record", fields.len(), limits.fields)?;
+    let mut bytes = 0_usize;
+    for (name, value) in fields {
+        // The holes are filled by now.
+        at_most("bytes of a field", value.len(), limits.field_bytes)?;
+        bytes = bytes.saturating_add(name.as_str().len()).saturating_add(value.len());
     }
-    Ok(())
+    at_most("bytes of a record", bytes, limits.record_bytes)
 }
 
 /// Both lists are ascending, and stay so.

@@ -25,6 +25,7 @@ use crate::rows::{Draft, Unreadable};
 
 pub(crate) use fill::{fill, fill_fields};
 pub(crate) use numbers::{Numbers, log_is_full};
+pub(crate) use shape::at_most;
 
 /// Why an entry comes to no events.
 #[derive(Debug)]
@@ -41,9 +42,15 @@ impl From<Refusal> for Stop {
     }
 }
 
+impl From<Fault> for Stop {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 impl From<Unreadable> for Stop {
     fn from(unreadable: Unreadable) -> Self {
-        Self::Fault(Fault::Unreadable(unreadable))
+        Self::Fault(unreadable.into())
     }
 }
 
@@ -94,6 +101,7 @@ pub(crate) fn decide(
     let deciding = Deciding { home, defined, numbers: &numbers, workspace: workspace.id, time };
     let count = u32::try_from(command.events.len()).expect("within the limit, which is a u32");
     let mut events = Vec::with_capacity(command.events.len());
+    let mut args_bytes = 0_usize;
     for ((asked, given), index) in command.events.iter().zip(&numbers.events).zip(0..) {
         let mut parts = given.parts.iter();
         let args_part = parts.next().expect("the arguments are the first part");
@@ -115,11 +123,17 @@ pub(crate) fn decide(
             numbers: numbers.drawn.get(drawn.clone()).expect("a part lies inside").to_vec(),
             unknown: Unknown::default(),
         };
+        let limits = &defined.app().limits;
+        shape::at_most("bytes of a field", event.args.len(), limits.field_bytes)?;
+        args_bytes = args_bytes.saturating_add(event.args.len());
         for ((asked, part), index) in asked.changes.iter().zip(parts).zip(0..) {
             let change = change::decide(&deciding, draft, asked, part, drawn.start)?;
             let at = At { index, ..At::of(&event) };
             change::evolve(draft, home, ground.trust(), at, &change)?;
             event.changes.push(change);
+            // A small command can rewrite large records, again and again.
+            let written = draft.written().saturating_add(args_bytes);
+            shape::at_most("bytes written by a command", written, limits.written_bytes)?;
         }
         events.push(event);
     }

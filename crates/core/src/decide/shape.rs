@@ -1,6 +1,6 @@
 //! What can be said against a command by looking at it and at the definitions alone.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use seriatim_sequencer::{IdClass, RecordIds};
 use seriatim_types::{
@@ -24,7 +24,9 @@ pub(crate) fn check(
         return Err(Refusal::InvalidArgument { field: "events".to_owned(), why });
     }
     let created = raw_ids(command);
-    let mut shape = Shape { defined, record_ids, kind, draws, created, seen: BTreeSet::new() };
+    let circular = circular(command);
+    let seen = BTreeSet::new();
+    let mut shape = Shape { defined, record_ids, kind, draws, created, circular, seen };
     for (event, index) in command.events.iter().zip(0_usize..) {
         shape.check_event(event, index)?;
     }
@@ -45,7 +47,8 @@ fn check_limits(command: &Command, limits: &CommandLimits) -> Result<u32, Refusa
     Ok(u32::try_from(size.draws).expect("at most the limit, which is a u32"))
 }
 
-fn at_most(what: &'static str, found: usize, max: u32) -> Result<(), Refusal> {
+/// Refuses what is more than a limit allows.
+pub(crate) fn at_most(what: &'static str, found: usize, max: u32) -> Result<(), Refusal> {
     let (found, max) = (u64::try_from(found).unwrap_or(u64::MAX), u64::from(max));
     if found > max { Err(Refusal::TooLarge { what, max, found }) } else { Ok(()) }
 }
@@ -134,6 +137,36 @@ fn raw_ids(command: &Command) -> BTreeSet<u64> {
     created.filter(|id| IdClass::of(*id) == IdClass::Raw).collect()
 }
 
+/// The raw ids of records that would belong to themselves, over others or at once.
+fn circular(command: &Command) -> BTreeSet<u64> {
+    let changes = command.events.iter().flat_map(|event| &event.changes);
+    let parents = changes.filter_map(|change| match change {
+        CommandChange::Create { id, parent: Some(parent), .. } => Some((*id, *parent)),
+        CommandChange::Create { .. }
+        | CommandChange::Update { .. }
+        | CommandChange::Delete { .. }
+        | CommandChange::Set { .. }
+        | CommandChange::Unset { .. }
+        | CommandChange::Draw { .. } => None,
+    });
+    // Of a raw id that is given twice the first counts; the second is told where it stands.
+    let parents = parents.filter(|(id, _)| IdClass::of(*id) == IdClass::Raw);
+    let parents: BTreeMap<u64, u64> = parents.rev().collect();
+    let mut circular = BTreeSet::new();
+    let mut visited = BTreeSet::new();
+    for start in parents.keys() {
+        let mut path = Vec::new();
+        let mut id = *start;
+        while parents.contains_key(&id) && visited.insert(id) {
+            path.push(id);
+            id = parents.get(&id).copied().expect("it was just looked at");
+        }
+        let circle = path.iter().position(|visited| *visited == id);
+        circular.extend(circle.and_then(|at| path.get(at..)).into_iter().flatten());
+    }
+    circular
+}
+
 /// What the rest of the command is checked against.
 struct Shape<'a> {
     defined: &'a Defined,
@@ -142,6 +175,8 @@ struct Shape<'a> {
     draws: u32,
     /// All raw ids of the command.
     created: BTreeSet<u64>,
+    /// Those whose records would belong to themselves.
+    circular: BTreeSet<u64>,
     /// Those that stand before the change that is looked at.
     seen: BTreeSet<u64>,
 }
@@ -149,12 +184,15 @@ struct Shape<'a> {
 impl Shape<'_> {
     fn check_event(&mut self, event: &CommandEvent, at: usize) -> Result<(), Refusal> {
         self.check_template(&event.args, || format!("events[{at}].args"))?;
+        check_orders([&event.args].into_iter(), || format!("events[{at}].args"))?;
         for (change, index) in event.changes.iter().zip(0_usize..) {
             self.check_change(change, at, index)?;
             let word = word_of(change);
             for template in change.templates() {
                 self.check_template(template, || format!("events[{at}].changes[{index}].{word}"))?;
             }
+            let field = || format!("events[{at}].changes[{index}].{word}");
+            check_orders(change.templates(), field)?;
         }
         Ok(())
     }
@@ -170,6 +208,10 @@ impl Shape<'_> {
                 self.check_create(*id, kind, at, index)?;
                 if let Some(parent) = *parent {
                     self.check_target(parent, &self.created, at, index, "create.parent")?;
+                    if self.circular.contains(id) {
+                        let why = format!("record {id} would belong to itself");
+                        return Err(invalid(at, index, "create.parent", why));
+                    }
                 }
             }
             CommandChange::Update { id, .. } => {
@@ -230,7 +272,9 @@ impl Shape<'_> {
     ) -> Result<(), Refusal> {
         match IdClass::of(id) {
             IdClass::Raw if !raw_ids.contains(&id) => {
-                let why = format!("raw id {id} belongs to no record that is created before");
+                let why = format!(
+                    "raw id {id} belongs to no record of this command that may be meant here"
+                );
                 Err(invalid(at, index, field, why))
             }
             IdClass::Null => Err(invalid(at, index, field, "0 is no record".to_owned())),
@@ -279,6 +323,20 @@ impl Shape<'_> {
         }
         Err(Refusal::UnknownSequence { name: name.clone(), field: field() })
     }
+}
+
+/// Each hole of a part has a turn of its own: it decides which number it gets.
+fn check_orders<'t>(
+    templates: impl Iterator<Item = &'t Template>,
+    field: impl Fn() -> String,
+) -> Result<(), Refusal> {
+    let mut orders: Vec<u32> = templates.flat_map(Template::holes).map(|hole| hole.order).collect();
+    orders.sort_unstable();
+    if orders.is_sorted_by(|one, next| one < next) {
+        return Ok(());
+    }
+    let why = "two holes have the same turn".to_owned();
+    Err(Refusal::InvalidArgument { field: field(), why })
 }
 
 fn invalid(at: usize, index: usize, field: &str, why: String) -> Refusal {

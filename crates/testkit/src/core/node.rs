@@ -56,6 +56,17 @@ impl Node {
     ///
     /// When the partition would stop.
     pub fn apply(&mut self, entries: &[Entry]) -> Vec<Effects> {
+        let mut effects = Vec::with_capacity(entries.len());
+        let mut rest = entries;
+        while !rest.is_empty() {
+            let (together, behind) = rest.split_at(Machine::fetched_together(rest));
+            effects.extend(self.apply_together(together));
+            rest = behind;
+        }
+        effects
+    }
+
+    fn apply_together(&mut self, entries: &[Entry]) -> Vec<Effects> {
         let mut rows = Rows::new();
         for entry in entries {
             loop {
@@ -116,7 +127,7 @@ impl Node {
             let nodes = self.machine.observe(&event, &bytes, &read).expect("the log can be read");
             self.tree.extend(nodes.iter().map(|it| ((it.workspace, it.node), it.hash)));
         }
-        self.machine.sequencer_mut().serve().expect("the log was read");
+        self.machine.serve().expect("the whole log was read");
     }
 
     /// A tick that names what is due at a time, at most so many items of each kind.

@@ -3,6 +3,7 @@
 //! What continuous integration runs is what a person runs: `verify`, then `test`. `verify` only
 //! reads; `fix` is the one task that writes to the sources.
 
+mod instructions;
 mod needs;
 mod tasks;
 mod tidy;
@@ -18,7 +19,8 @@ usage: cargo xtask <task>
   verify   read-only checks: format, clippy, docs, tidy; stops at the first that fails
   test     install what the tests need, then run every test
   fix      apply clippy's suggestions and format; writes to the sources
-  tidy     the checks on sources, dependencies and documents alone";
+  tidy     the checks on sources, dependencies and documents alone
+  instructions [--record]   instructions per command under callgrind, against the record";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -28,6 +30,8 @@ fn main() -> ExitCode {
         ["test"] => tasks::test,
         ["fix"] => tasks::fix,
         ["tidy"] => tidy::run,
+        ["instructions"] => instructions::check,
+        ["instructions", "--record"] => instructions::record,
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

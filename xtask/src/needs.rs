@@ -28,6 +28,11 @@ const NEEDS: &[Need] = &[
         package: "mount",
         what_for: "the full-disk test mounts its own small disk",
     },
+    Need {
+        probe: &["valgrind", "--version"],
+        package: "valgrind",
+        what_for: "instructions per command are counted by callgrind",
+    },
 ];
 
 /// Installs what is missing and checks that it is there afterwards.

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::{needs, tidy};
+use crate::{instructions, needs, tidy};
 
 /// Checks everything that can be checked without running the system, cheapest first.
 pub(crate) fn verify(root: &Path) -> Result<()> {
@@ -29,11 +29,12 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         println!("test: with cargo-nextest, because it is installed; then the doc tests");
         cargo(root, &["nextest", "run", "--workspace", "--locked", "--no-fail-fast"])?;
         // nextest does not know doc tests.
-        cargo(root, &["test", "--workspace", "--doc", "--locked"])
+        cargo(root, &["test", "--workspace", "--doc", "--locked"])?;
     } else {
         println!("test: with cargo test, because cargo-nextest is not installed");
-        cargo(root, &["test", "--workspace", "--locked", "--no-fail-fast"])
+        cargo(root, &["test", "--workspace", "--locked", "--no-fail-fast"])?;
     }
+    instructions::check(root)
 }
 
 /// Applies what the tools can repair. Clippy goes first: its repairs come out unformatted.

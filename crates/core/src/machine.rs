@@ -31,7 +31,7 @@ use crate::evolve::evolve;
 use crate::home::{Home, SYSTEM_APP};
 use crate::rows::{Draft, RowChange, RowId, Rows, Write};
 
-/// One partition. See the [module's page](self).
+/// One partition: see the [crate's page](crate).
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) home: Home,

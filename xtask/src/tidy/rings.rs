@@ -56,6 +56,18 @@ const MEMBERS: &[Member] = &[
         may_use: &["seriatim-types", "seriatim-codec", "seriatim-sequencer", "seriatim-storage"],
     },
     Member {
+        name: "seriatim-node",
+        ring: Ring::Edge,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-codec",
+            "seriatim-core",
+            "seriatim-merkle",
+            "seriatim-sequencer",
+            "seriatim-storage",
+        ],
+    },
+    Member {
         name: "seriatim-testkit",
         ring: Ring::Proof,
         may_use: &[

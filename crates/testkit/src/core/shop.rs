@@ -4,8 +4,8 @@ use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Effects, Outcome, SYSTEM_APP};
 use seriatim_sequencer::Settings;
 use seriatim_types::{
-    AppId, Body, ClientId, Command, CommandEvent, CommandLimits, Define, DefineRequest, Entry,
-    Fingerprint, Incarnation, Key, Name, PartitionId, RecordClass, RecordIdScheme, Reset,
+    AppId, Body, ClientId, Command, CommandEvent, CommandLimits, Define, DefineRequest, Delivery,
+    Entry, Fingerprint, Incarnation, Key, Name, PartitionId, RecordClass, RecordIdScheme, Reset,
     Retention, Time, TrustLevel, WorkspaceRef,
 };
 
@@ -78,8 +78,7 @@ impl Shop {
         let mut shop = Self {
             system: Node::new(prefix(SYSTEM_APP), Settings::default()),
             node: Node::new(prefix(AppId(1)), settings.sequencer),
-            // The middle of 2026.
-            now: Time(1_782_000_000_000),
+            now: NOON,
             keys_sent: 0,
         };
         for request in requests(settings) {
@@ -87,6 +86,22 @@ impl Shop {
             assert!(matches!(outcome, Outcome::Defined { is_new: true, .. }), "{outcome:?}");
         }
         shop
+    }
+
+    /// The messages that define the app, for whoever drives its partition otherwise.
+    ///
+    /// # Panics
+    ///
+    /// When a definition is refused.
+    #[must_use]
+    pub fn deliveries(settings: ShopSettings) -> Vec<Delivery> {
+        let mut system = Node::new(prefix(SYSTEM_APP), Settings::default());
+        let requests = requests(settings).into_iter();
+        let define = |request| Body::Define(Define { app: name("shop"), request });
+        let entries = requests.map(|request| Entry { time: NOON, body: define(request) });
+        let effects = system.apply(&entries.collect::<Vec<_>>());
+        let messages = effects.into_iter().flat_map(|effects| effects.messages);
+        messages.map(|message| message.delivery).collect()
     }
 
     /// Asks the system app for a definition, and delivers what comes of it.
@@ -117,6 +132,13 @@ impl Shop {
     pub fn outcome(&mut self, command: Command) -> Outcome {
         self.send(command).outcome
     }
+}
+
+/// In the middle of 2026.
+const NOON: Time = Time(1_782_000_000_000);
+
+fn prefix(app: AppId) -> PartitionPrefix {
+    PartitionPrefix { app, partition: PartitionId(0), incarnation: Incarnation(1) }
 }
 
 /// A name.

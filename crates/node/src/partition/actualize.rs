@@ -1,0 +1,219 @@
+//! Bringing numbers up to date: the log is read from the checkpoint on, in bounded parts.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use seriatim_codec::{
+    CheckpointHead, PartitionPrefix, Stored, Table as RowTable, decode_row, event_key,
+    events_prefix, head_key,
+};
+use seriatim_core::Machine;
+use seriatim_sequencer::{Progress, Row, RowKey, RowsRead, Series};
+use seriatim_storage::{KeyRange, ReadError, Scan, ScanError};
+use seriatim_types::{Event, PartitionOffset, Time};
+
+use super::{Partition, Phase, Step};
+use crate::reply::Reason;
+use crate::tables::Tables;
+
+/// How far the log was read.
+#[derive(Default)]
+pub(super) struct Reading {
+    machine: Option<Machine>,
+    /// The last event that was taken in, or that the checkpoint covers.
+    through: Option<PartitionOffset>,
+    progress: Progress,
+}
+
+impl Reading {
+    pub(super) fn progress(&self) -> Progress {
+        self.progress
+    }
+}
+
+impl<R> Partition<R> {
+    /// Reads the next part of the log. With the last one, the partition serves.
+    pub(super) fn actualize(&mut self, now: Time) -> Step<R> {
+        let idle = Step { has_more: true, ..Step::idle() };
+        match self.read_part() {
+            Ok(false) => idle,
+            Ok(true) => self.serve(now),
+            Err(reason) => {
+                let replies = self.stop(reason);
+                Step { replies, ..Step::idle() }
+            }
+        }
+    }
+
+    /// Returns whether that was the last part.
+    fn read_part(&mut self) -> Result<bool, Reason> {
+        let (prefix, settings) = (self.prefix, self.settings);
+        let Phase::Actualizing(reading) = &mut self.phase else {
+            unreachable!("only a partition that actualizes reads its log")
+        };
+        let tables = &self.tables;
+        if reading.machine.is_none() {
+            **reading = open(tables, prefix, settings.sequencer())?;
+            return Ok(false);
+        }
+        let machine = reading.machine.as_mut().expect("it was just opened");
+        let events = read_events(tables, prefix, reading.through, settings.actualize_events)?;
+        let is_last = events.len() < settings.actualize_events;
+        let mut keys = Vec::new();
+        for (event, _) in &events {
+            keys.extend(machine.numbers_of(event).row_keys());
+        }
+        let read = read_numbers(tables, prefix, machine, keys)?;
+        for (event, bytes) in &events {
+            let nodes = machine.observe(event, bytes, &read).map_err(|error| unusable(&error))?;
+            self.nodes.extend(nodes);
+            reading.through = Some(event.partition_offset);
+            reading.progress.done = reading.progress.done.saturating_add(1);
+        }
+        if is_last {
+            machine.serve().map_err(|fault| unusable(&fault))?;
+        }
+        Ok(is_last)
+    }
+
+    /// The whole log was read.
+    fn serve(&mut self, now: Time) -> Step<R> {
+        let Phase::Actualizing(reading) = &mut self.phase else {
+            unreachable!("only a partition that actualizes begins to serve")
+        };
+        let machine = reading.machine.take().expect("the log was read");
+        self.phase = Phase::Serving(Box::new(machine));
+        // What was found may not be on the disk yet: the process may have died before its sync.
+        self.commit_checkpoint(now)
+    }
+}
+
+/// What is stored of a partition, before its log is read.
+fn open(
+    tables: &Tables,
+    prefix: PartitionPrefix,
+    settings: seriatim_sequencer::Settings,
+) -> Result<Reading, Reason> {
+    let row = Machine::partition_row_id(prefix);
+    let definitions = Machine::definitions_row_id(prefix);
+    let head = head_key(prefix);
+    let keys = [
+        tables.place(&row),
+        tables.place(&definitions),
+        (tables.handle(RowTable::Numbers), head.as_slice()),
+    ];
+    let stored = tables.store.get_many(&keys).map_err(|error| failed(&error))?;
+    let [row, definitions, head] =
+        <[Option<Bytes>; 3]>::try_from(stored).expect("three were asked");
+    let row = row.map(|bytes| Stored::from_bytes(&bytes)).transpose();
+    let definitions = definitions.map(|bytes| Stored::from_bytes(&bytes)).transpose();
+    let head = head.map(|bytes| CheckpointHead::decode(&bytes)).transpose();
+    let row = row.map_err(|error| unusable(&error))?;
+    let definitions = definitions.map_err(|error| unusable(&error))?;
+    let through = head.map_err(|error| unusable(&error))?.and_then(|head| head.through);
+    let machine = Machine::open(prefix, row, definitions, settings);
+    let mut machine = machine.map_err(|error| unusable(&error))?;
+    let count = |offset: Option<PartitionOffset>| offset.map_or(0, PartitionOffset::get);
+    let total = count(machine.row().offset).saturating_sub(count(through));
+    let resumed = machine.sequencer_mut().resume(through, total);
+    resumed.expect("a new sequencer has read nothing");
+    Ok(Reading { machine: Some(machine), through, progress: Progress { done: 0, total } })
+}
+
+fn read_events(
+    tables: &Tables,
+    prefix: PartitionPrefix,
+    through: Option<PartitionOffset>,
+    limit: usize,
+) -> Result<Vec<(Event, Bytes)>, Reason> {
+    let next = match through {
+        None => Some(PartitionOffset::FIRST),
+        Some(through) => through.next(),
+    };
+    let Some(next) = next else { return Ok(Vec::new()) };
+    let log = KeyRange::prefix(&events_prefix(prefix));
+    let from = event_key(prefix, next);
+    let range = KeyRange::new(std::ops::Bound::Included(&from), log.end());
+    let scan = Scan::new(tables.handle(RowTable::Log), range).limit(limit);
+    let mut events = Vec::new();
+    let mut damaged = None;
+    let scanned = tables.store.scan(&scan, &mut |row| match Event::from_bytes(&row.value) {
+        Ok(event) => {
+            events.push((event, row.value));
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            damaged = Some(unusable(&error));
+            ControlFlow::Break(())
+        }
+    });
+    match (scanned, damaged) {
+        (_, Some(reason)) => Err(reason),
+        (Ok(_), None) => Ok(events),
+        (Err(ScanError::Read(error)), None) => Err(failed(&error)),
+        (Err(ScanError::Cancelled { .. }), None) => unreachable!("nobody has this scan's token"),
+    }
+}
+
+/// Rows of numbers: those in memory and those that are stored. The ones in memory are taken along
+/// when room may have to be made, because that could drop one before its turn.
+pub(super) fn read_numbers(
+    tables: &Tables,
+    prefix: PartitionPrefix,
+    machine: &Machine,
+    mut keys: Vec<RowKey>,
+) -> Result<RowsRead, Reason> {
+    keys.sort_unstable();
+    keys.dedup();
+    let sequencer = machine.sequencer();
+    let stamp = sequencer.stamp();
+    let (held, missing): (Vec<RowKey>, Vec<RowKey>) =
+        keys.into_iter().partition(|key| sequencer.holds(key));
+    let stored: Vec<Vec<u8>> = missing.iter().map(|key| number_key(prefix, key)).collect();
+    let table = tables.handle(RowTable::Numbers);
+    let asked: Vec<_> = stored.iter().map(|key| (table, key.as_slice())).collect();
+    let values = tables.store.get_many(&asked).map_err(|error| failed(&error))?;
+    let mut rows = Vec::with_capacity(missing.len());
+    for (key, value) in missing.into_iter().zip(values) {
+        let row = value.map(|bytes| decode(&bytes)).transpose()?;
+        rows.push((key, row));
+    }
+    if sequencer.must_make_room_for(rows.len()) {
+        let copy = |key: RowKey| {
+            let row = sequencer.row(&key).cloned();
+            (key, row)
+        };
+        rows.extend(held.into_iter().map(copy));
+    }
+    Ok(RowsRead::new(stamp, rows))
+}
+
+fn decode(bytes: &[u8]) -> Result<Row, Reason> {
+    let (series, frontier) = decode_row(bytes).map_err(|error| unusable(&error))?;
+    let series = series.into_iter().map(|(sequence, year, last)| (Series { sequence, year }, last));
+    Ok(Row::new(series).with_frontier(frontier))
+}
+
+pub(super) fn number_key(prefix: PartitionPrefix, key: &RowKey) -> Vec<u8> {
+    match key {
+        RowKey::Workspace(workspace) => seriatim_codec::workspace_key(prefix, *workspace),
+        RowKey::Client(workspace, client) => seriatim_codec::client_key(prefix, *workspace, client),
+    }
+}
+
+pub(super) fn failed(error: &ReadError) -> Reason {
+    match error {
+        ReadError::Poisoned(poisoned) => Reason::Store { what: poisoned.to_string() },
+        ReadError::Failed { .. } => Reason::Unreadable { what: error.to_string() },
+    }
+}
+
+pub(super) fn unusable(error: &dyn std::error::Error) -> Reason {
+    let mut what = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        what = format!("{what}: {cause}");
+        source = cause.source();
+    }
+    Reason::Unreadable { what }
+}

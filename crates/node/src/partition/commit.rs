@@ -1,0 +1,295 @@
+//! One commit: entries in, rows out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use seriatim_codec::{
+    CheckpointHead, PartitionPrefix, Table as RowTable, encode_row, head_key, tree_node_key,
+};
+use seriatim_core::{Effects, Machine, RowChange, Rows, TreeNode, Write};
+use seriatim_sequencer::{Checkpoint, RowsRead, Series};
+use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
+use seriatim_types::{Body, Entry, Epoch, Time};
+
+use super::actualize::{failed, number_key, read_numbers, unusable};
+use super::{Flight, Partition, Phase, Step, View};
+use crate::reply::{Reason, Reply};
+use crate::tables::Tables;
+use crate::writes::batch_of;
+
+/// Bytes of writes at which a commit takes no more entries: far below what storage can take, and
+/// one entry may still come on top.
+const COMMIT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Requests with their answers.
+type Replies<R> = Vec<(R, Reply)>;
+
+/// What was applied and waits to be committed.
+struct Applied<R> {
+    replies: Replies<R>,
+    effects: Vec<Effects>,
+}
+
+impl<R> Partition<R> {
+    /// Carries out what is queued, up to one commit.
+    pub(super) fn commit_next(&mut self, now: Time) -> Step<R> {
+        if self.queue.is_empty() {
+            let is_due = self.is_checkpoint_due(now) && !self.is_idle();
+            return if is_due { self.commit_checkpoint(now) } else { Step::idle() };
+        }
+        let count = self.queue.len().min(self.settings.batch_entries_max);
+        let is_delivery = |(body, _): &(Body, R)| matches!(body, Body::Delivery(_));
+        // What is read follows from the definitions, so a delivery is the last of its batch.
+        let delivery = self.queue.iter().take(count).position(is_delivery);
+        let count = delivery.map_or(count, |at| at.saturating_add(1));
+        let taken: Vec<(Body, R)> = self.queue.drain(..count).collect();
+        let (bodies, handles): (Vec<Body>, Vec<R>) = taken.into_iter().unzip();
+        let entries: Vec<Entry> =
+            bodies.into_iter().map(|body| Entry { time: now, body }).collect();
+        let applied = match self.apply(&entries, handles) {
+            Ok(applied) => applied,
+            Err((reason, mut replies)) => {
+                replies.extend(self.stop(reason));
+                return Step { replies, ..Step::idle() };
+            }
+        };
+        self.commit(now, applied)
+    }
+
+    /// Applies entries one by one. What does not fit into one commit goes back into the queue.
+    fn apply(
+        &mut self,
+        entries: &[Entry],
+        handles: Vec<R>,
+    ) -> Result<Applied<R>, (Reason, Replies<R>)> {
+        let stopped = |reason: Reason, handles: Vec<R>| {
+            let reply = Reply::Stopped(reason.clone());
+            let replies = handles.into_iter().map(|handle| (handle, reply.clone())).collect();
+            (reason, replies)
+        };
+        let Phase::Serving(machine) = &mut self.phase else {
+            unreachable!("only a partition that serves applies entries")
+        };
+        let (mut rows, numbers) = match fetch(&self.tables, self.prefix, machine, entries) {
+            Ok(fetched) => fetched,
+            Err(reason) => return Err(stopped(reason, handles)),
+        };
+        let mut effects = Vec::with_capacity(entries.len());
+        let mut bytes = 0_usize;
+        for entry in entries {
+            match machine.apply(entry, &mut rows, &numbers) {
+                Ok(effect) => {
+                    bytes = bytes.saturating_add(size_of_writes(&effect.writes));
+                    effects.push(effect);
+                }
+                Err(fault) => return Err(stopped(unusable(&fault), handles)),
+            }
+            if bytes >= COMMIT_BYTES {
+                break;
+            }
+        }
+        let mut handles = handles;
+        let back = handles.split_off(effects.len());
+        let rest = entries.iter().skip(effects.len()).map(|entry| entry.body.clone());
+        for waiting in rest.zip(back).collect::<Vec<_>>().into_iter().rev() {
+            self.queue.push_front(waiting);
+        }
+        let replies = handles.into_iter().zip(&effects);
+        let replies =
+            replies.map(|(handle, effect)| (handle, Reply::Applied(effect.outcome.clone())));
+        Ok(Applied { replies: replies.collect(), effects })
+    }
+
+    /// Writes what was applied, and with it the numbers that wait for a checkpoint.
+    fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
+        let Applied { replies, mut effects } = applied;
+        let writes = effects.iter_mut().flat_map(|effect| std::mem::take(&mut effect.writes));
+        let mut writes: Vec<Write> = writes.collect();
+        if writes.is_empty() {
+            // Refusals and repetitions change nothing, but wait for what they were decided on.
+            return self.fly(replies, effects);
+        }
+        let machine = self.machine();
+        writes.push(machine.partition_write());
+        let mut batch = batch_of(&self.tables, writes);
+        let checkpoint = self.take_checkpoint(now, &mut batch);
+        let committed = self.tables.store.commit(batch);
+        self.report_checkpoint(now, checkpoint, committed.is_ok());
+        if let Err(error) = committed {
+            return self.not_committed(&error, replies);
+        }
+        for effect in &mut effects {
+            if let Some(ticket) = effect.ticket.take() {
+                let flushed = self.machine().sequencer_mut().flush(ticket);
+                flushed.expect("transactions are flushed in their order");
+            }
+            self.nodes.append(&mut effect.nodes);
+        }
+        self.fly(replies, effects)
+    }
+
+    /// A commit of the numbers alone: when idle, after reading the log, on shutdown.
+    pub(super) fn commit_checkpoint(&mut self, now: Time) -> Step<R> {
+        let mut batch = Batch::new();
+        self.checkpointed_at = Time(0);
+        let checkpoint = self.take_checkpoint(now, &mut batch);
+        let committed = self.tables.store.commit(batch);
+        self.report_checkpoint(now, checkpoint, committed.is_ok());
+        match committed {
+            Ok(()) => self.fly(Vec::new(), Vec::new()),
+            Err(error) => match error.outcome() {
+                // The numbers wait for the next one.
+                CommitOutcome::NotWritten => Step::idle(),
+                CommitOutcome::Unknown => {
+                    let replies = self.stop(Reason::Store { what: error.to_string() });
+                    Step { replies, ..Step::idle() }
+                }
+            },
+        }
+    }
+
+    /// Adds the numbers that wait for a checkpoint to a batch, if it is time.
+    fn take_checkpoint(&mut self, now: Time, batch: &mut Batch) -> Option<Checkpoint> {
+        if !self.is_checkpoint_due(now) {
+            return None;
+        }
+        let checkpoint = self.machine().sequencer_mut().take_checkpoint()?;
+        let (tables, prefix) = (&self.tables, self.prefix);
+        let numbers = tables.handle(RowTable::Numbers);
+        for (key, row) in &checkpoint.rows {
+            let series = row.iter().map(|(Series { sequence, year }, last)| (sequence, year, last));
+            batch.put(numbers, number_key(prefix, key), encode_row(series, row.frontier()));
+        }
+        let head = CheckpointHead { epoch: Epoch(0), through: checkpoint.through };
+        batch.put(numbers, head_key(prefix), head.encode());
+        for TreeNode { workspace, node, hash } in &self.nodes {
+            let key = tree_node_key(prefix, *workspace, node.level, node.index);
+            batch.put(tables.handle(RowTable::Tree), key, Bytes::copy_from_slice(&hash.0));
+        }
+        Some(checkpoint)
+    }
+
+    fn report_checkpoint(&mut self, now: Time, checkpoint: Option<Checkpoint>, is_written: bool) {
+        let Some(checkpoint) = checkpoint else { return };
+        if is_written {
+            self.machine().sequencer_mut().written(checkpoint);
+            self.nodes.clear();
+            self.checkpointed_at = now;
+        } else {
+            self.machine().sequencer_mut().not_written(checkpoint);
+        }
+    }
+
+    pub(super) fn is_checkpoint_due(&self, now: Time) -> bool {
+        let waited = now.0.saturating_sub(self.checkpointed_at.0);
+        u128::from(waited) >= self.settings.checkpoint_delay.as_millis()
+    }
+
+    /// What was committed waits for the disk.
+    fn fly(&mut self, replies: Replies<R>, effects: Vec<Effects>) -> Step<R> {
+        let row = self.machine().row();
+        let (offset, time) = (row.offset, row.time);
+        let snapshot = match self.tables.store.snapshot() {
+            Ok(snapshot) => Arc::from(snapshot),
+            Err(error) => {
+                let what = error.to_string();
+                let unknown = Reply::Unknown { why: what.clone() };
+                let replies = replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
+                let mut replies: Vec<_> = replies.collect();
+                replies.extend(self.stop(Reason::Store { what }));
+                return Step { replies, ..Step::idle() };
+            }
+        };
+        let (mut events, mut messages) = (Vec::new(), Vec::new());
+        for effect in effects {
+            events.extend(effect.events);
+            messages.extend(effect.messages);
+        }
+        self.in_flight = self.in_flight.saturating_add(1);
+        let view = View { snapshot, offset, time };
+        let flight = Some(Flight { replies, events, messages, view });
+        Step { replies: Vec::new(), flight, has_more: !self.queue.is_empty() }
+    }
+
+    /// A commit did not happen, or may not have.
+    fn not_committed(&mut self, error: &CommitError, replies: Replies<R>) -> Step<R> {
+        let why = error.to_string();
+        let answer = |reply: &Reply| {
+            let replies = replies.into_iter().map(|(handle, _)| (handle, reply.clone()));
+            replies.collect::<Vec<_>>()
+        };
+        let replies = match error {
+            CommitError::Condition(condition) => {
+                let reason = Reason::Violation { what: condition.to_string() };
+                let mut replies = answer(&Reply::Stopped(reason.clone()));
+                replies.extend(self.stop(reason));
+                replies
+            }
+            CommitError::Failed(_) => {
+                let mut replies = answer(&Reply::Unknown { why: why.clone() });
+                replies.extend(self.stop(Reason::Store { what: why }));
+                replies
+            }
+            CommitError::Poisoned(_) => {
+                let mut replies = answer(&Reply::NotWritten { why: why.clone() });
+                replies.extend(self.stop(Reason::Store { what: why }));
+                replies
+            }
+            // The machine is ahead of what is stored, so it is thrown away.
+            CommitError::TooLarge(_) | CommitError::Full { .. } | CommitError::Unchecked(_) => {
+                let mut replies = answer(&Reply::NotWritten { why });
+                replies.extend(self.restart());
+                replies
+            }
+        };
+        let has_more = matches!(self.phase, Phase::Actualizing(_));
+        Step { replies, flight: None, has_more }
+    }
+
+    fn machine(&mut self) -> &mut Machine {
+        match &mut self.phase {
+            Phase::Serving(machine) => machine,
+            Phase::Actualizing(_) | Phase::Stopped(_) => {
+                unreachable!("only a partition that serves gets here")
+            }
+        }
+    }
+}
+
+/// Everything that the entries will read.
+fn fetch(
+    tables: &Tables,
+    prefix: PartitionPrefix,
+    machine: &Machine,
+    entries: &[Entry],
+) -> Result<(Rows, RowsRead), Reason> {
+    let mut rows = Rows::new();
+    let mut waiting: Vec<&Entry> = entries.iter().collect();
+    while !waiting.is_empty() {
+        let mut wanted = Vec::new();
+        waiting.retain(|entry| {
+            let set = machine.read_set(entry, &rows);
+            wanted.extend(set.rows);
+            !set.is_complete
+        });
+        wanted.retain(|row| !rows.knows(row));
+        let keys: Vec<_> = wanted.iter().map(|row| tables.place(row)).collect();
+        let values = tables.store.get_many(&keys).map_err(|error| failed(&error))?;
+        for (row, value) in wanted.into_iter().zip(values) {
+            rows.fetched(row, value);
+        }
+    }
+    let numbers = entries.iter().flat_map(|entry| machine.number_rows(entry, &rows));
+    let numbers = read_numbers(tables, prefix, machine, numbers.collect())?;
+    Ok((rows, numbers))
+}
+
+fn size_of_writes(writes: &[Write]) -> usize {
+    let size = |write: &Write| match &write.change {
+        RowChange::Put(value) | RowChange::Insert(value) => {
+            value.len().saturating_add(write.row.key.len())
+        }
+        RowChange::Delete => write.row.key.len(),
+    };
+    writes.iter().map(size).fold(0, usize::saturating_add)
+}

@@ -1,0 +1,208 @@
+//! The loop of one partition, as a step function.
+//!
+//! ```text
+//!  take(request) ─► queue ─► run(now): one commit's worth of entries
+//!                              fetch ─► apply, one by one ─► commit ─► flush ─► Flight
+//!                                                                                 │ the caller syncs,
+//!  landed() ◄─────────────────────────────────────────────────────────────────────┘ then answers
+//! ```
+//!
+//! The clock is an argument, storage is injected, and nobody is answered in here: whoever drives
+//! the loop syncs the store and then lets the flight's replies go. So the same code runs on a
+//! thread of its own and under a simulator.
+//!
+//! **Invariants**
+//! - What is answered was durable before. A flight carries its replies until its sync returned.
+//! - After a commit that failed, the machine is thrown away: it is ahead of what is stored.
+//! - A partition that stopped writes nothing.
+
+mod actualize;
+mod commit;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use seriatim_codec::PartitionPrefix;
+use seriatim_core::{Committed, Machine, Outgoing, TreeNode};
+use seriatim_sequencer::{Busy as SequencerBusy, Progress};
+use seriatim_storage::{Snapshot, Store};
+use seriatim_types::{Body, PartitionOffset, Time};
+
+use crate::reply::{Busy, Reason, Reply};
+use crate::settings::Settings;
+use crate::tables::Tables;
+
+use actualize::Reading;
+
+/// One partition. `R` is whatever its driver answers a request by.
+pub struct Partition<R> {
+    tables: Tables,
+    prefix: PartitionPrefix,
+    settings: Settings,
+    phase: Phase,
+    queue: VecDeque<(Body, R)>,
+    in_flight: usize,
+    /// Nodes of trees whose events are committed and that no checkpoint holds yet.
+    nodes: Vec<TreeNode>,
+    checkpointed_at: Time,
+}
+
+enum Phase {
+    Actualizing(Box<Reading>),
+    Serving(Box<Machine>),
+    Stopped(Reason),
+}
+
+/// What a partition is doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It reads its log.
+    Actualizing(Progress),
+    /// It takes requests.
+    Serving,
+    /// It does nothing until it is restarted.
+    Stopped(Reason),
+}
+
+/// What a step has done and asks for.
+pub struct Step<R> {
+    /// Answers that need no sync.
+    pub replies: Vec<(R, Reply)>,
+    /// A commit that must be synced before its replies go.
+    pub flight: Option<Flight<R>>,
+    /// Whether there is more to do at once.
+    pub has_more: bool,
+}
+
+/// A commit on its way to the disk, with everything that waits for it.
+pub struct Flight<R> {
+    /// Answers, once it is durable.
+    pub replies: Vec<(R, Reply)>,
+    /// Events for subscribers.
+    pub events: Vec<Committed>,
+    /// Messages for other partitions.
+    pub messages: Vec<Outgoing>,
+    /// What readers may see from then on.
+    pub view: View,
+}
+
+/// What readers may see: everything up to a durable commit.
+#[derive(Clone)]
+pub struct View {
+    /// The store as of the commit.
+    pub snapshot: Arc<dyn Snapshot>,
+    /// The last event of the partition's log.
+    pub offset: Option<PartitionOffset>,
+    /// The time of the last entry.
+    pub time: Option<Time>,
+}
+
+impl<R> Partition<R> {
+    /// A partition of a store that has all of a node's [tables](crate::schema).
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
+        let tables = Tables::new(store);
+        Self {
+            tables,
+            prefix,
+            settings,
+            phase: Phase::Actualizing(Box::default()),
+            queue: VecDeque::new(),
+            in_flight: 0,
+            nodes: Vec::new(),
+            checkpointed_at: Time(0),
+        }
+    }
+
+    /// Takes a request into the queue, or gives it back with the reason.
+    ///
+    /// # Errors
+    ///
+    /// The request's handle and its answer.
+    pub fn take(&mut self, body: Body, handle: R) -> Result<(), (R, Reply)> {
+        let refused = match &mut self.phase {
+            Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
+            Phase::Actualizing(reading) => Some(Reply::Busy(Busy::Actualizing(reading.progress()))),
+            Phase::Serving(machine) => match machine.sequencer_mut().admit() {
+                Ok(()) => None,
+                Err(SequencerBusy::Actualizing(progress)) => {
+                    Some(Reply::Busy(Busy::Actualizing(progress)))
+                }
+                Err(SequencerBusy::Unflushed { .. }) => Some(Reply::Busy(Busy::Unflushed)),
+            },
+        };
+        let queued = self.queue.len();
+        let is_full = queued >= self.settings.queue_max;
+        match refused.or_else(|| is_full.then_some(Reply::Busy(Busy::QueueFull { queued }))) {
+            Some(reply) => Err((handle, reply)),
+            None => {
+                self.queue.push_back((body, handle));
+                Ok(())
+            }
+        }
+    }
+
+    /// Does one unit of work: reads a part of the log, or carries out what is queued, up to one
+    /// commit.
+    pub fn run(&mut self, now: Time) -> Step<R> {
+        match &self.phase {
+            Phase::Stopped(_) => Step::idle(),
+            Phase::Actualizing(_) => self.actualize(now),
+            Phase::Serving(_) if self.in_flight >= self.settings.commits_in_flight_max => {
+                Step::idle()
+            }
+            Phase::Serving(_) => self.commit_next(now),
+        }
+    }
+
+    /// A flight of this partition was synced, and its replies are gone.
+    pub fn landed(&mut self) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+    }
+
+    /// Forgets everything in memory and reads the log again. What is queued is answered.
+    pub fn restart(&mut self) -> Vec<(R, Reply)> {
+        self.phase = Phase::Actualizing(Box::default());
+        self.nodes.clear();
+        let why = "the partition was restarted".to_owned();
+        self.drain(&Reply::NotWritten { why })
+    }
+
+    /// Stops for good, as when the store has. What is queued is answered.
+    pub fn stop(&mut self, reason: Reason) -> Vec<(R, Reply)> {
+        let reply = Reply::Stopped(reason.clone());
+        self.phase = Phase::Stopped(reason);
+        self.drain(&reply)
+    }
+
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> State {
+        match &self.phase {
+            Phase::Actualizing(reading) => State::Actualizing(reading.progress()),
+            Phase::Serving(_) => State::Serving,
+            Phase::Stopped(reason) => State::Stopped(reason.clone()),
+        }
+    }
+
+    /// Whether nothing is queued and no numbers wait for a checkpoint.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        let is_flushed = match &self.phase {
+            Phase::Serving(machine) => machine.sequencer().counters().unflushed_rows == 0,
+            Phase::Actualizing(_) => false,
+            Phase::Stopped(_) => true,
+        };
+        self.queue.is_empty() && is_flushed
+    }
+
+    fn drain(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
+        self.queue.drain(..).map(|(_, handle)| (handle, reply.clone())).collect()
+    }
+}
+
+impl<R> Step<R> {
+    fn idle() -> Self {
+        Self { replies: Vec::new(), flight: None, has_more: false }
+    }
+}

@@ -1,0 +1,50 @@
+//! What can be set for a node, with defaults that suit a small machine.
+
+use std::time::Duration;
+
+/// Settings of a node's partitions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Entries that one commit may hold, at least 1.
+    pub batch_entries_max: usize,
+    /// Requests that wait for a partition before others are turned away, at least 1.
+    pub queue_max: usize,
+    /// Commits of a partition that may wait for the disk at the same time, at least 1.
+    pub commits_in_flight_max: usize,
+    /// Rows of numbers that are kept in memory, for each partition.
+    pub cached_rows_max: usize,
+    /// Rows of numbers that may wait for a checkpoint. At least those of four commits are allowed.
+    pub unflushed_rows_max: usize,
+    /// How long numbers wait for a checkpoint at least.
+    pub checkpoint_delay: Duration,
+    /// How often a partition looks for what is due.
+    pub tick_interval: Duration,
+    /// Events that are read in one go while numbers are read from the log.
+    pub actualize_events: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            batch_entries_max: 256,
+            queue_max: 4096,
+            commits_in_flight_max: 2,
+            cached_rows_max: 100_000,
+            unflushed_rows_max: 4096,
+            checkpoint_delay: Duration::from_millis(5),
+            tick_interval: Duration::from_secs(1),
+            actualize_events: 512,
+        }
+    }
+}
+
+impl Settings {
+    pub(crate) fn sequencer(&self) -> seriatim_sequencer::Settings {
+        // Every command changes the row of its workspace and that of its client.
+        let four_commits = self.batch_entries_max.saturating_mul(2).saturating_mul(4);
+        seriatim_sequencer::Settings {
+            unflushed_rows_max: self.unflushed_rows_max.max(four_commits),
+            cached_rows_max: self.cached_rows_max.max(1),
+        }
+    }
+}

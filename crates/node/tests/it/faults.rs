@@ -1,0 +1,190 @@
+//! One fault at each storage call of a pipelined run: no number is lost or repeated, and everybody
+//! is told what is true.
+
+use std::collections::BTreeMap;
+
+use seriatim_node::{Reason, Reply, Settings, State};
+use seriatim_storage::Store;
+use seriatim_storage::faulty::{self, Dice, Fault, FaultyStore};
+use seriatim_testkit::core::{ShopSettings, command, events};
+use seriatim_types::{Command, Event, Key, Receipt};
+
+use crate::driver::Driver;
+
+const COMMANDS: usize = 24;
+
+/// Commands that nothing refuses: several workspaces and clients, records, numbers, entities, and
+/// some with two events.
+fn commands() -> Vec<Command> {
+    let shape = |index: usize| match index % 4 {
+        0 => "{'name': 'A', 'changes': [{'create': {'id': 1, 'kind': 'order', 'fields': \
+              {'no': {'$next': 'invoice', 'as': 'text'}}}}]}"
+            .to_owned(),
+        1 => format!(
+            "{{'name': 'B', 'changes': [{{'set': {{'key': 'k{}', 'value': {index}}}}}]}}",
+            index % 3
+        ),
+        2 => "{'name': 'C', 'args': {'t': {'$next': 'ticket'}}}, \
+              {'name': 'D', 'changes': [{'create': {'id': 7, 'kind': 'line'}}]}"
+            .to_owned(),
+        _ => "{'name': 'E', 'changes': [{'draw': {'sequence': 'ticket'}}]}".to_owned(),
+    };
+    let make = |index: usize| {
+        let key = Key(u128::try_from(index + 1).unwrap().to_be_bytes());
+        let workspace = ["1", "2", "store-1"][index % 3];
+        command(["a", "b"][index % 2], key, workspace, events(&shape(index)))
+    };
+    (0..COMMANDS).map(make).collect()
+}
+
+fn settings(depth: usize) -> Settings {
+    Settings {
+        batch_entries_max: 3,
+        commits_in_flight_max: depth,
+        cached_rows_max: 2,
+        actualize_events: 4,
+        checkpoint_delay: std::time::Duration::from_millis(3),
+        ..Settings::default()
+    }
+}
+
+/// Sends all commands that are not done, a few at a time, with flights landing late.
+fn drive(
+    driver: &mut Driver,
+    commands: &[Command],
+    done: &mut BTreeMap<usize, Receipt>,
+    seed: u64,
+) {
+    let mut dice = Dice::new(seed);
+    for (handle, command) in commands.iter().enumerate() {
+        if done.contains_key(&handle) {
+            continue;
+        }
+        while matches!(driver.partition.state(), State::Actualizing(_)) {
+            driver.step();
+        }
+        driver.submit(handle, command);
+        for _ in 0..dice.below(3) {
+            driver.step();
+        }
+        if dice.below(3) == 0 {
+            driver.land();
+        }
+    }
+    driver.settle();
+    for handle in 0..commands.len() {
+        if let Some(receipt) = driver.receipt_if_open(handle) {
+            // What was acknowledged once is the same for ever.
+            let before = done.insert(handle, receipt.clone());
+            assert!(before.is_none_or(|before| before == receipt), "receipt of {handle}");
+        }
+    }
+}
+
+impl Driver {
+    /// The receipt of an answered command; a repetition's needs a store that can be read.
+    fn receipt_if_open(&self, handle: usize) -> Option<Receipt> {
+        let is_open = !matches!(self.partition.state(), State::Stopped(Reason::Store { .. }));
+        let is_first = matches!(
+            self.answers.get(&handle),
+            Some(Reply::Applied(seriatim_core::Outcome::Committed(_)))
+        );
+        (is_open || is_first).then(|| self.receipt(handle)).flatten()
+    }
+}
+
+/// The log has no hole, workspaces and sequences neither, and every command is there once.
+fn check(events: &[Event], done: &BTreeMap<usize, Receipt>) {
+    let mut offsets: BTreeMap<u64, u64> = BTreeMap::new();
+    let mut numbers: BTreeMap<_, u64> = BTreeMap::new();
+    let mut keys: BTreeMap<_, u32> = BTreeMap::new();
+    for (event, expected) in events.iter().zip(1..) {
+        assert_eq!(event.partition_offset.get(), expected, "the partition's log has a hole");
+        let offset = offsets.entry(event.workspace.0).or_default();
+        *offset += 1;
+        assert_eq!(event.offset.get(), *offset, "a workspace's log has a hole");
+        for drawn in &event.numbers {
+            let last =
+                numbers.entry((event.workspace, drawn.name.clone(), drawn.year)).or_default();
+            *last += 1;
+            assert_eq!(drawn.number.get(), *last, "a sequence has a hole or a repeat");
+        }
+        *keys.entry(event.origin.as_ref().unwrap().key).or_default() += 1;
+        assert!(keys[&event.origin.as_ref().unwrap().key] <= event.count, "a command came twice");
+    }
+    for receipt in done.values() {
+        let of_it = |event: &&Event| {
+            (receipt.first_partition_offset..=receipt.last_partition_offset)
+                .contains(&event.partition_offset)
+        };
+        let events: Vec<Event> = events.iter().filter(of_it).cloned().collect();
+        assert_eq!(
+            seriatim_core::receipt(&events).as_ref(),
+            Some(receipt),
+            "an acknowledged command"
+        );
+    }
+}
+
+/// A run with one fault, and what follows: a store that died is opened again, and every command
+/// that is not known to be done is sent again.
+fn run(depth: usize, schedule: faulty::Schedule, seed: u64) -> u64 {
+    let commands = commands();
+    let mut done = BTreeMap::new();
+    let mut driver = Driver::new(settings(depth), schedule);
+    driver.define(ShopSettings::default());
+    drive(&mut driver, &commands, &mut done, seed);
+    let calls = driver.store.calls();
+    for round in 0..4 {
+        if done.len() == commands.len() {
+            break;
+        }
+        if driver.store.health().is_err() {
+            driver = reopen(driver, depth, seed + round);
+        } else if matches!(driver.partition.state(), State::Stopped(_)) {
+            driver.partition.restart();
+        }
+        driver.define(ShopSettings::default());
+        drive(&mut driver, &commands, &mut done, seed + round);
+    }
+    assert_eq!(done.len(), commands.len(), "every command is carried out in the end");
+    if driver.store.health().is_err() {
+        driver = reopen(driver, depth, seed);
+        driver.settle();
+    }
+    check(&driver.events(), &done);
+    // Opened once more, everything is as it was.
+    let events = driver.events();
+    let mut driver = reopen(driver, depth, seed);
+    driver.settle();
+    assert_eq!(driver.partition.state(), State::Serving);
+    assert_eq!(driver.events(), events);
+    calls
+}
+
+fn reopen(driver: Driver, depth: usize, seed: u64) -> Driver {
+    let Driver { store, partition, .. } = driver;
+    drop(partition);
+    let (store, _): (FaultyStore, _) = store.reopen(seed, faulty::never()).unwrap();
+    Driver::open(store, settings(depth))
+}
+
+#[test]
+fn without_faults_everything_is_carried_out_at_every_depth() {
+    for depth in 1..=4 {
+        run(depth, faulty::never(), 1);
+    }
+}
+
+#[test]
+fn one_fault_at_every_storage_call_loses_and_repeats_no_number() {
+    for depth in 1..=4 {
+        let calls = run(depth, faulty::never(), 7);
+        assert!(calls > 50, "a run that makes calls: {calls}");
+        for index in 0..calls {
+            for fault in [Fault::Refuse, Fault::Fail, Fault::FailAfter, Fault::LosePower] {
+                run(depth, faulty::at(index, fault), 7);
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The loop of a partition on real storage contracts, with faults by plan.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking, and say what they mean briefly"
+)]
+
+mod driver;
+mod faults;
+mod trust;

@@ -241,6 +241,12 @@ pub fn outbox_prefix(prefix: PartitionPrefix, target: PartitionRef) -> Bytes {
     key(prefix, OUTBOX, &[&neighbour(target)])
 }
 
+/// All definitions of apps, in the system app.
+#[must_use]
+pub fn apps_prefix(prefix: PartitionPrefix) -> Bytes {
+    key(prefix, APP, &[])
+}
+
 /// Reads the key of a message to a partition.
 ///
 /// # Errors

@@ -83,8 +83,12 @@ impl<R> Partition<R> {
         };
         let machine = reading.machine.take().expect("the log was read");
         self.phase = Phase::Serving(Box::new(machine));
+        let checkpointed = self.commit_checkpoint(now);
+        if matches!(self.phase, Phase::Stopped(_)) {
+            return checkpointed;
+        }
         // What was found may not be on the disk yet: the process may have died before its sync.
-        self.commit_checkpoint(now)
+        self.fly(Vec::new(), Vec::new())
     }
 }
 

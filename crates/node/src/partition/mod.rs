@@ -160,6 +160,12 @@ impl<R> Partition<R> {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
+    /// How many commits are on their way to the disk.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight
+    }
+
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
         self.phase = Phase::Actualizing(Box::default());

@@ -8,4 +8,5 @@
 
 mod driver;
 mod faults;
+mod node;
 mod trust;

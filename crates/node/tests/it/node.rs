@@ -1,0 +1,170 @@
+//! A whole node with its threads.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
+use seriatim_core::Outcome;
+use seriatim_node::{Node, Reply, Settings, State, SystemClock, schema};
+use seriatim_storage::Read;
+use seriatim_storage::memory::{MemoryDisk, MemoryStore};
+use seriatim_testkit::core::{changes, command, name};
+use seriatim_types::{
+    AppId, Command, CommandLimits, DefineRequest, Incarnation, Key, PartitionId, PartitionRow,
+    Receipt, RecordClass, RecordIdScheme, Reset, Retention, TrustLevel,
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn open(disk: &MemoryDisk) -> Node {
+    let store = MemoryStore::open(disk, &schema()).unwrap();
+    let node = Node::open(Arc::new(store), Arc::new(SystemClock::new()), Settings::default());
+    assert!(node.wait_until_ready(PATIENCE));
+    node
+}
+
+fn define(node: &Node, request: DefineRequest) -> Outcome {
+    let reply = node.define(&name("shop"), request, PATIENCE).unwrap();
+    let Reply::Applied(outcome) = reply else { panic!("it is applied: {reply:?}") };
+    outcome
+}
+
+fn set_up(node: &Node) {
+    define(
+        node,
+        DefineRequest::App {
+            partitions: 3,
+            record_ids: RecordIdScheme::Single,
+            trust_level: TrustLevel::Zero,
+            retention: Retention::Milliseconds(86_400_000),
+            keys_max: 1_000_000,
+            limits: CommandLimits::default(),
+        },
+    );
+    define(
+        node,
+        DefineRequest::Record { name: name("order"), class: RecordClass::C, singleton: false },
+    );
+    define(
+        node,
+        DefineRequest::Sequence {
+            name: name("ticket"),
+            kind: name("default"),
+            ranges: vec![(1, 1_000_000)],
+            format: "{n}".to_owned(),
+            reset: Reset::Never,
+            utc_offset_minutes: 0,
+        },
+    );
+}
+
+fn ask(client: &str, key: u128, workspace: &str) -> Command {
+    let json = "{'create': {'id': 1, 'kind': 'order', 'fields': {'no': {'$next': 'ticket'}}}}";
+    command(client, Key(key.to_be_bytes()), workspace, changes(json))
+}
+
+/// Sends all at once and waits for all answers.
+fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
+    let (sender, receiver) = mpsc::channel();
+    let count = commands.len();
+    for (index, command) in commands.into_iter().enumerate() {
+        let sender = sender.clone();
+        node.submit(&name("shop"), command, move |reply| sender.send((index, reply)).unwrap())
+            .unwrap();
+    }
+    let mut replies: Vec<_> =
+        (0..count).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();
+    replies.sort_by_key(|(index, _)| *index);
+    replies.into_iter().map(|(_, reply)| reply).collect()
+}
+
+fn receipt(reply: &Reply) -> &Receipt {
+    let Reply::Applied(Outcome::Committed(receipt)) = reply else {
+        panic!("it is carried out: {reply:?}")
+    };
+    receipt
+}
+
+#[test]
+fn sixty_four_commands_of_one_client_at_once_all_succeed() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    set_up(&node);
+    let replies = send(&node, (1..=64).map(|key| ask("pos-4", key, "store-1")).collect());
+    let sequences: BTreeSet<u64> =
+        replies.iter().map(|reply| receipt(reply).client_sequence.get()).collect();
+    assert_eq!(sequences, (1..=64).collect());
+    let tickets: BTreeSet<u64> =
+        replies.iter().map(|reply| receipt(reply).numbers[0].number.get()).collect();
+    assert_eq!(tickets, (1..=64).collect());
+}
+
+#[test]
+fn twenty_equal_commands_at_once_make_one_event() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    set_up(&node);
+    let replies = send(&node, vec![ask("pos-4", 7, "store-1"); 20]);
+    let ranges: BTreeSet<(u64, u64)> = replies
+        .iter()
+        .map(|reply| {
+            if let Reply::Applied(Outcome::Duplicate { first, count }) = reply {
+                (first.get(), u64::from(*count))
+            } else {
+                (receipt(reply).first_partition_offset.get(), 1)
+            }
+        })
+        .collect();
+    assert_eq!(ranges.len(), 1);
+}
+
+#[test]
+fn a_node_goes_on_where_it_ended_and_reads_no_event_after_a_clean_end() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    set_up(&node);
+    send(&node, (1..=30).map(|key| ask("a", key, &format!("{}", key % 7))).collect());
+    drop(node);
+    check_checkpoints(&disk);
+    let node = open(&disk);
+    assert_eq!(define(&node, DefineRequest::Kind { name: name("depot") }), {
+        let app = seriatim_types::AppId(1);
+        Outcome::Defined { app, version: 4, is_new: true }
+    });
+    let replies = send(&node, (31..=40).map(|key| ask("a", key, "3")).collect());
+    let first = receipt(&replies[0]);
+    assert_eq!(first.first_offset.get(), 5, "three, ten, seventeen and twenty-four came before");
+    for (partition, state) in node.partitions() {
+        assert_eq!(state, State::Serving, "{partition:?}");
+    }
+}
+
+/// Everything that is committed is in the checkpoint, so there is nothing to be read.
+fn check_checkpoints(disk: &MemoryDisk) {
+    let store = MemoryStore::open(disk, &schema()).unwrap();
+    let get = |table: &str, key: &[u8]| store.get(schema().table(table).unwrap(), key).unwrap();
+    for partition in 0..3 {
+        let (app, partition) = (AppId(1), PartitionId(partition));
+        let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+        let row = get("partition", &partition_key(prefix)).unwrap();
+        let row = PartitionRow::from_bytes(&row).unwrap();
+        let head = CheckpointHead::decode(&get("numbers", &head_key(prefix)).unwrap()).unwrap();
+        assert_eq!(head.through, row.offset, "{partition}");
+    }
+}
+
+#[test]
+fn readers_wait_for_an_offset_and_see_what_is_durable() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    set_up(&node);
+    let replies = send(&node, vec![ask("a", 1, "store-1")]);
+    let last = receipt(&replies[0]).last_partition_offset;
+    let workspace = seriatim_types::WorkspaceRef::Name(name("store-1"));
+    let partition = node.partition_of(&name("shop"), &workspace).unwrap();
+    let (view, _) = node.view(partition).unwrap();
+    assert_eq!(view.offset, Some(last), "what is answered can be read");
+    let soon = std::time::Instant::now() + Duration::from_millis(20);
+    assert!(!node.wait(partition, soon, |view| view.offset > Some(last)), "nothing else came");
+}

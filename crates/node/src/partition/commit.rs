@@ -33,17 +33,21 @@ struct Applied<R> {
 impl<R> Partition<R> {
     /// Carries out what is queued, up to one commit.
     pub(super) fn commit_next(&mut self, now: Time) -> Step<R> {
+        if let Err(reason) = self.propose_tick(now) {
+            let replies = self.stop(reason);
+            return Step { replies, ..Step::idle() };
+        }
         if self.queue.is_empty() {
             let is_due = self.is_checkpoint_due(now) && !self.is_idle();
             return if is_due { self.commit_checkpoint(now) } else { Step::idle() };
         }
         let count = self.queue.len().min(self.settings.batch_entries_max);
-        let is_delivery = |(body, _): &(Body, R)| matches!(body, Body::Delivery(_));
+        let is_delivery = |(body, _): &(Body, Option<R>)| matches!(body, Body::Delivery(_));
         // What is read follows from the definitions, so a delivery is the last of its batch.
         let delivery = self.queue.iter().take(count).position(is_delivery);
         let count = delivery.map_or(count, |at| at.saturating_add(1));
-        let taken: Vec<(Body, R)> = self.queue.drain(..count).collect();
-        let (bodies, handles): (Vec<Body>, Vec<R>) = taken.into_iter().unzip();
+        let taken: Vec<(Body, Option<R>)> = self.queue.drain(..count).collect();
+        let (bodies, handles): (Vec<Body>, Vec<Option<R>>) = taken.into_iter().unzip();
         let entries: Vec<Entry> =
             bodies.into_iter().map(|body| Entry { time: now, body }).collect();
         let applied = match self.apply(&entries, handles) {
@@ -60,11 +64,12 @@ impl<R> Partition<R> {
     fn apply(
         &mut self,
         entries: &[Entry],
-        handles: Vec<R>,
+        handles: Vec<Option<R>>,
     ) -> Result<Applied<R>, (Reason, Replies<R>)> {
-        let stopped = |reason: Reason, handles: Vec<R>| {
+        let stopped = |reason: Reason, handles: Vec<Option<R>>| {
             let reply = Reply::Stopped(reason.clone());
-            let replies = handles.into_iter().map(|handle| (handle, reply.clone())).collect();
+            let handles = handles.into_iter().flatten();
+            let replies = handles.map(|handle| (handle, reply.clone())).collect();
             (reason, replies)
         };
         let Phase::Serving(machine) = &mut self.phase else {
@@ -94,9 +99,9 @@ impl<R> Partition<R> {
         for waiting in rest.zip(back).collect::<Vec<_>>().into_iter().rev() {
             self.queue.push_front(waiting);
         }
-        let replies = handles.into_iter().zip(&effects);
-        let replies =
-            replies.map(|(handle, effect)| (handle, Reply::Applied(effect.outcome.clone())));
+        let replies = handles.into_iter().zip(&effects).filter_map(|(handle, effect)| {
+            handle.map(|handle| (handle, Reply::Applied(effect.outcome.clone())))
+        });
         Ok(Applied { replies: replies.collect(), effects })
     }
 

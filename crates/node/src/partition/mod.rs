@@ -18,6 +18,7 @@
 
 mod actualize;
 mod commit;
+mod due;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -40,11 +41,13 @@ pub struct Partition<R> {
     prefix: PartitionPrefix,
     settings: Settings,
     phase: Phase,
-    queue: VecDeque<(Body, R)>,
+    /// Requests, and entries of the partition's own that nobody waits for.
+    queue: VecDeque<(Body, Option<R>)>,
     in_flight: usize,
     /// Nodes of trees whose events are committed and that no checkpoint holds yet.
     nodes: Vec<TreeNode>,
     checkpointed_at: Time,
+    ticked_at: Time,
 }
 
 enum Phase {
@@ -111,6 +114,7 @@ impl<R> Partition<R> {
             in_flight: 0,
             nodes: Vec::new(),
             checkpointed_at: Time(0),
+            ticked_at: Time(0),
         }
     }
 
@@ -136,7 +140,7 @@ impl<R> Partition<R> {
         match refused.or_else(|| is_full.then_some(Reply::Busy(Busy::QueueFull { queued }))) {
             Some(reply) => Err((handle, reply)),
             None => {
-                self.queue.push_back((body, handle));
+                self.queue.push_back((body, Some(handle)));
                 Ok(())
             }
         }
@@ -203,7 +207,8 @@ impl<R> Partition<R> {
     }
 
     fn drain(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
-        self.queue.drain(..).map(|(_, handle)| (handle, reply.clone())).collect()
+        let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
+        handles.map(|handle| (handle, reply.clone())).collect()
     }
 }
 

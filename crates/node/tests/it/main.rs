@@ -7,6 +7,7 @@
 )]
 
 mod driver;
+mod due;
 mod faults;
 mod node;
 mod trust;

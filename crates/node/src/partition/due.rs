@@ -1,0 +1,119 @@
+//! What is due: entities whose expiry has come, and idempotency keys whose retention is over.
+//!
+//! Nothing fires by itself. The partition looks at the front of both lists now and then, and
+//! proposes a tick that names what it found, in bounded steps; apply looks at each item again.
+
+use std::ops::{Bound, ControlFlow};
+
+use seriatim_codec::{
+    Stored, Table as RowTable, decode_expiry_key, event_key, events_prefix, expiries_prefix,
+};
+use seriatim_core::Machine;
+use seriatim_storage::{KeyRange, Scan, ScanError};
+use seriatim_types::limits::TICK_ITEMS_MAX;
+use seriatim_types::{Body, DueEntity, DueKey, Event, PartitionOffset, Retention, Tick, Time};
+
+use super::actualize::{failed, unusable};
+use super::{Partition, Phase};
+use crate::reply::Reason;
+
+/// Half of what a tick may hold, for each of the two kinds.
+const ITEMS_MAX: usize = TICK_ITEMS_MAX / 2;
+
+impl<R> Partition<R> {
+    /// Puts a tick into the queue if it is time and something is due.
+    pub(super) fn propose_tick(&mut self, now: Time) -> Result<(), Reason> {
+        let Phase::Serving(machine) = &self.phase else { return Ok(()) };
+        let waited = now.0.saturating_sub(self.ticked_at.0);
+        if u128::from(waited) < self.settings.tick_interval.as_millis() {
+            return Ok(());
+        }
+        let entities = self.due_entities(now)?;
+        let (keys, keys_through) = self.due_keys(machine, now)?;
+        // A full step is followed by the next one at once.
+        let is_full = entities.len() == ITEMS_MAX || keys.len() == ITEMS_MAX;
+        if !is_full {
+            self.ticked_at = now;
+        }
+        if !entities.is_empty() || keys_through.is_some() {
+            let tick = Tick { entities, keys, keys_through };
+            self.queue.push_back((Body::Tick(tick), None));
+        }
+        Ok(())
+    }
+
+    fn due_entities(&self, now: Time) -> Result<Vec<DueEntity>, Reason> {
+        let range = KeyRange::prefix(&expiries_prefix(self.prefix));
+        let scan = Scan::new(self.tables.handle(RowTable::Entities), range).limit(ITEMS_MAX);
+        let mut due = Vec::new();
+        self.scan(&scan, &mut |row| {
+            let (expires_at, workspace, key) =
+                decode_expiry_key(&row.key).map_err(|e| unusable(&e))?;
+            if expires_at > now {
+                return Ok(ControlFlow::Break(()));
+            }
+            due.push(DueEntity { workspace, key, expires_at });
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(due)
+    }
+
+    /// Keys end in the order of their events, so the first that is not over ends the search.
+    fn due_keys(
+        &self,
+        machine: &Machine,
+        now: Time,
+    ) -> Result<(Vec<DueKey>, Option<PartitionOffset>), Reason> {
+        let retention = machine.defined().map(|defined| defined.app().retention);
+        let Some(Retention::Milliseconds(retention)) = retention else {
+            return Ok((Vec::new(), None));
+        };
+        let next = match machine.row().keys_through {
+            None => Some(PartitionOffset::FIRST),
+            Some(through) => through.next(),
+        };
+        let Some(next) = next else { return Ok((Vec::new(), None)) };
+        let log = KeyRange::prefix(&events_prefix(self.prefix));
+        let from = event_key(self.prefix, next);
+        let range = KeyRange::new(Bound::Included(&from), log.end());
+        let scan = Scan::new(self.tables.handle(RowTable::Log), range).limit(ITEMS_MAX);
+        let (mut keys, mut through) = (Vec::new(), None);
+        self.scan(&scan, &mut |row| {
+            let event = Event::from_bytes(&row.value).map_err(|error| unusable(&error))?;
+            let is_over = event.time.0.checked_add(retention).is_some_and(|end| now.0 >= end);
+            if !is_over {
+                return Ok(ControlFlow::Break(()));
+            }
+            through = Some(event.partition_offset);
+            if let Some(origin) = event.origin.filter(|_| event.index == 0) {
+                let (workspace, client, key) = (event.workspace, origin.client, origin.key);
+                keys.push(DueKey { workspace, client, key });
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((keys, through))
+    }
+
+    fn scan(
+        &self,
+        scan: &Scan,
+        visit: &mut dyn FnMut(seriatim_storage::Row) -> Result<ControlFlow<()>, Reason>,
+    ) -> Result<(), Reason> {
+        let mut failure = None;
+        let scanned = self.tables.store.scan(scan, &mut |row| match visit(row) {
+            Ok(flow) => flow,
+            Err(reason) => {
+                failure = Some(reason);
+                ControlFlow::Break(())
+            }
+        });
+        match (scanned, failure) {
+            (_, Some(reason)) => Err(reason),
+            (Ok(_), None) => Ok(()),
+            (Err(ScanError::Read(error)), None) => Err(failed(&error)),
+            (Err(ScanError::Cancelled { .. }), None) => {
+                unreachable!("nobody has this scan's token")
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What is due goes away, in bounded steps, without a trace in the log.
+
+use std::ops::ControlFlow;
+
+use seriatim_codec::{PartitionPrefix, Stored, partition_key};
+use seriatim_core::Outcome;
+use seriatim_node::{Reply, Settings, schema};
+use seriatim_storage::{KeyRange, Read, Scan, faulty};
+use seriatim_testkit::core::{ShopSettings, changes, command};
+use seriatim_types::{Key, PartitionRow, Retention, Time};
+
+use crate::driver::{APP, Driver};
+
+const RETENTION: u64 = 60_000;
+
+fn driver() -> Driver {
+    let mut driver = Driver::new(Settings::default(), faulty::never());
+    let retention = Retention::Milliseconds(RETENTION);
+    driver.define(ShopSettings { retention, ..ShopSettings::default() });
+    driver
+}
+
+fn count(driver: &Driver, table: &str, prefix: PartitionPrefix) -> usize {
+    let range = KeyRange::prefix(&prefix.encode());
+    let scan = Scan::new(schema().table(table).unwrap(), range);
+    let mut count = 0;
+    let scanned = driver.store.scan(&scan, &mut |_| {
+        count += 1;
+        ControlFlow::Continue(())
+    });
+    assert!(scanned.is_ok());
+    count
+}
+
+fn partition_row(driver: &Driver) -> PartitionRow {
+    let row = driver.store.get(schema().table("partition").unwrap(), &partition_key(APP));
+    PartitionRow::from_bytes(&row.unwrap().unwrap()).unwrap()
+}
+
+#[test]
+fn entities_and_keys_are_swept_when_their_time_has_come_and_not_before() {
+    let mut driver = driver();
+    let began = driver.now.0;
+    for handle in 0..1500_usize {
+        let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
+        let json = format!(
+            "{{'set': {{'key': 'k{handle}', 'value': 1, 'expires_at': '2026-06-21T00:00:20Z'}}}}"
+        );
+        driver.submit(handle, &command("pos-4", key, "1", changes(&json)));
+    }
+    driver.settle();
+    let is_done = |reply: &Reply| matches!(reply, Reply::Applied(Outcome::Committed(_)));
+    assert!((0..1500).all(|handle| is_done(&driver.answers[&handle])));
+    let events = driver.events().len();
+    let all = (count(&driver, "entities", APP), count(&driver, "keys", APP));
+    assert_eq!(all, (3000, 1500), "an entity and its expiry; a key");
+    // Entities expire first, keys a minute after they were written.
+    let expiry = driver.expiry_of_first_entity();
+    driver.now = Time(expiry.0.max(began) + 5);
+    driver.settle();
+    assert_eq!(count(&driver, "entities", APP), 0);
+    driver.now = Time(driver.now.0.max(began + RETENTION) + 10_000);
+    driver.settle();
+    assert_eq!((count(&driver, "keys", APP), partition_row(&driver).keys), (0, 0));
+    assert_eq!(driver.events().len(), events, "sweeping makes no event");
+}
+
+impl Driver {
+    fn expiry_of_first_entity(&self) -> Time {
+        let range = KeyRange::prefix(&seriatim_codec::expiries_prefix(APP));
+        let first = self.store.first_key(schema().table("entities").unwrap(), &range);
+        let key = first.unwrap().expect("there is one");
+        seriatim_codec::decode_expiry_key(&key).unwrap().0
+    }
+}

@@ -10,7 +10,6 @@
 //! cache decides nothing: with room for one row the numbers are the same.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use hashlink::LruCache;
 use seriatim_types::{KindId, Number, PartitionOffset, SequenceId};
@@ -23,7 +22,7 @@ use crate::settings::{Settings, SettingsError};
 use crate::transaction::{Begin, BeginError, Draws, EventOffsets, Transaction};
 
 /// A hasher with fixed keys: the same run twice does the same twice.
-type FixedHash = BuildHasherDefault<DefaultHasher>;
+type FixedHash = foldhash::fast::FixedState;
 
 /// Gives numbers to one partition. See the [crate's page](crate).
 #[derive(Debug)]

@@ -126,14 +126,17 @@ pub(crate) fn decide(
         let limits = &defined.app().limits;
         shape::at_most("bytes of a field", event.args.len(), limits.field_bytes)?;
         args_bytes = args_bytes.saturating_add(event.args.len());
-        for ((asked, part), index) in asked.changes.iter().zip(parts).zip(0..) {
-            let change = change::decide(&deciding, draft, asked, part, drawn.start)?;
-            let at = At { index, ..At::of(&event) };
-            change::evolve(draft, home, ground.trust(), at, &change)?;
-            event.changes.push(change);
-            // A small command can rewrite large records, again and again.
+        // A small command can rewrite large records, again and again.
+        let check_written = |draft: &Draft<'_>| {
             let written = draft.written().saturating_add(args_bytes);
-            shape::at_most("bytes written by a command", written, limits.written_bytes)?;
+            shape::at_most("bytes written by a command", written, limits.written_bytes)
+        };
+        check_written(draft)?;
+        for (asked, part) in asked.changes.iter().zip(parts) {
+            let change = change::decide(&deciding, draft, asked, part, drawn.start)?;
+            change::evolve(draft, home, ground.trust(), At::of(&event), &change)?;
+            event.changes.push(change);
+            check_written(draft)?;
         }
         events.push(event);
     }

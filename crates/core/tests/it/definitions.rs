@@ -2,7 +2,7 @@
 
 use seriatim_codec::{OutboxPointer, PartitionPrefix, Stored, Table};
 use seriatim_core::{
-    DEFAULT_KIND, Effects, Fault, Outcome, Outgoing, Refusal, RowChange, RowId, SYSTEM_APP,
+    DEFAULT_KIND, Effects, Fault, Outcome, Outgoing, Refusal, RowChange, RowId, Rows, SYSTEM_APP,
     StepError,
 };
 use seriatim_sequencer::Settings;
@@ -11,10 +11,10 @@ use seriatim_types::limits::{
     DELIVERED_MAX, KEYS_MAX, PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX,
 };
 use seriatim_types::{
-    AppId, Body, CommandLimits, Declare, Define, DefineRequest, Definition, Definitions, Delivered,
-    Delivery, Entry, Incarnation, KindDefinition, KindId, Message, PartitionId, PartitionRef,
-    RecordClass, RecordIdScheme, Reset, Retention, SequenceDefinition, Time, TrustLevel,
-    WorkspaceId, WorkspaceRef,
+    AppId, Body, Change, CommandLimits, Declare, Define, DefineRequest, Definition, Definitions,
+    Delivered, Delivery, Entry, Incarnation, KindDefinition, KindId, Message, PartitionId,
+    PartitionRef, RecordClass, RecordIdScheme, Reset, Retention, SequenceDefinition, Time,
+    TrustLevel, WorkspaceId, WorkspaceRef,
 };
 
 use crate::bare::Bare;
@@ -534,6 +534,22 @@ fn a_message_stays_in_the_outbox_until_it_has_reached_its_partition() {
     system.define("shop", kind("three"));
     assert_eq!(outbox(&system, 0), [(4, 5)], "numbers go on");
     assert_eq!(system.sent_to(0).pop().unwrap().number, 4);
+}
+
+#[test]
+fn a_message_points_to_its_change_within_its_event() {
+    let system = System::with_partitions(1);
+    let mut event = system.node.events().remove(0);
+    event.changes.insert(0, Change::Draw { number: 0 });
+    let mut bare = Bare::of(&System::new().node, SYSTEM);
+    let mut rows = Rows::new();
+    let wanted = bare.machine.read_set_of_event(&event, &rows).rows;
+    wanted.into_iter().for_each(|row| rows.fetched(row, None));
+    let writes = bare.machine.evolve(&event, event.to_bytes(), &mut rows).unwrap();
+    let key = seriatim_codec::outbox_key(SYSTEM, target(0), 1);
+    let message = writes.iter().find(|write| write.row.key == key).unwrap();
+    let pointer = OutboxPointer { event: event.partition_offset, change: 1 };
+    assert_eq!(message.change, RowChange::Put(pointer.encode()));
 }
 
 #[test]

@@ -281,6 +281,18 @@ fn a_tick_that_knows_of_events_to_come_does_not_pass_over_their_keys() {
 }
 
 #[test]
+fn a_tick_that_comes_late_does_not_have_keys_looked_at_again() {
+    let mut shop = shop(9);
+    done(&mut shop, DRAW);
+    done(&mut shop, DRAW);
+    let late = shop.node.tick(after(RETENTION_MS), 1);
+    shop.now = after(RETENTION_MS);
+    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 2 });
+    shop.node.apply(&[late]);
+    assert_eq!(shop.node.machine().row().keys_through, PartitionOffset::new(2));
+}
+
+#[test]
 fn a_key_that_a_tick_names_twice_is_counted_once() {
     let mut shop = shop(9);
     done(&mut shop, DRAW);

@@ -116,3 +116,38 @@ fn holes_are_limited_whatever_fills_them() {
     };
     check(limits, "holes of a command", 3, &with(""), &with(", {'$ref': 300000}"));
 }
+
+#[test]
+fn the_value_of_a_condition_is_limited_too() {
+    let set = |expected: &str| {
+        format!(
+            "{{'name': 'E', 'changes': [
+                   {{'set': {{'key': 'k', 'value': 12}}}},
+                   {{'set': {{'key': 'k', 'value': 1, 'if': {{'value': {expected}}}}}}}]}}"
+        )
+    };
+    let limits = CommandLimits { field_bytes: 2, ..CommandLimits::default() };
+    check(limits, "bytes of a field", 2, &set("12"), &set("123"));
+    let size = "E{}k12k112".len() as u32;
+    let limits = CommandLimits { bytes: size, ..CommandLimits::default() };
+    check(limits, "bytes of a command", u64::from(size), &set("12"), &set("123"));
+}
+
+#[test]
+fn the_arguments_of_all_events_count_among_what_a_command_writes() {
+    let limits = CommandLimits { written_bytes: 300, ..CommandLimits::default() };
+    let value = "x".repeat(200);
+    let event = format!(
+        "{{'name': 'E', 'args': {{'a': '{value}'}}, 'changes': [{{'unset': {{'key': 'k'}}}}]}}"
+    );
+    let two = format!("{event}, {event}");
+    let found = 2 * (r#"{"a":""}"#.len() + value.len()) as u64;
+    let within = outcome(limits, events(&event));
+    assert!(matches!(within, Outcome::Committed(_)), "{within:?}");
+    let what = "bytes written by a command";
+    let beyond = refusal(outcome(limits, events(&two)));
+    assert_eq!(beyond, Refusal::TooLarge { what, max: 300, found });
+    let bare = format!("{{'name': 'E', 'args': {{'a': '{value}'}}}}");
+    let beyond = refusal(outcome(limits, events(&format!("{bare}, {bare}"))));
+    assert_eq!(beyond, Refusal::TooLarge { what, max: 300, found }, "without changes too");
+}

@@ -1,7 +1,7 @@
 //! Workspaces: they come into being when they are first used, by an id or by a name.
 
-use seriatim_codec::{Table, decode_number};
-use seriatim_core::{Outcome, Refusal, RowId, partition_of_name};
+use seriatim_codec::{Stored, Table, decode_number};
+use seriatim_core::{Fault, Outcome, Refusal, RowId, Rows, partition_of_name};
 use seriatim_testkit::core::{Node, Shop, changes, command, name};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
@@ -284,4 +284,26 @@ fn the_ids_of_names_end() {
     assert_eq!(command.workspace, WorkspaceRef::Name(name("name")));
     let outcome = bare.apply(&at(shop.now, Body::Command(command))).unwrap().outcome;
     assert_eq!(refusal(outcome).code(), "SEQUENCE_EXHAUSTED");
+}
+
+#[test]
+fn a_stored_first_event_with_a_name_has_an_id_that_names_have() {
+    let mut shop = Shop::default();
+    send(&mut shop, "store");
+    send(&mut shop, "7");
+    let [named, plain] = <[Event; 2]>::try_from(shop.node.events()).unwrap();
+    let foreign = Event { workspace: WorkspaceId(7), ..named.clone() };
+    for (event, is_founded) in [(named, true), (plain, true), (foreign, false)] {
+        let mut bare = crate::bare::Bare::of(&Shop::default().node, APP);
+        let mut rows = Rows::new();
+        let wanted = bare.machine.read_set_of_event(&event, &rows).rows;
+        wanted.into_iter().for_each(|row| rows.fetched(row, None));
+        match bare.machine.evolve(&event, event.to_bytes(), &mut rows) {
+            Ok(_) => assert!(is_founded, "{event:?}"),
+            Err(fault) => {
+                assert!(matches!(fault, Fault::Unfounded { .. }), "{fault:?}");
+                assert!(!is_founded, "{event:?}");
+            }
+        }
+    }
 }

@@ -63,7 +63,7 @@ impl<R> Partition<R> {
         for (event, _) in &events {
             keys.extend(machine.numbers_of(event).row_keys());
         }
-        let read = read_numbers(tables, prefix, machine, keys)?;
+        let read = read_numbers(tables, prefix, machine, keys, events.len())?;
         for (event, bytes) in &events {
             let nodes = machine.observe(event, bytes, &read).map_err(|error| unusable(&error))?;
             self.nodes.extend(nodes);
@@ -160,12 +160,14 @@ fn read_events(
 }
 
 /// Rows of numbers: those in memory and those that are stored. The ones in memory are taken along
-/// when room may have to be made, because that could drop one before its turn.
+/// when room may have to be made, because that could drop one before its turn. Each of the entries
+/// or events that use them may add two rows, also one whose workspace has no id yet.
 pub(super) fn read_numbers(
     tables: &Tables,
     prefix: PartitionPrefix,
     machine: &Machine,
     mut keys: Vec<RowKey>,
+    users: usize,
 ) -> Result<RowsRead, Reason> {
     keys.sort_unstable();
     keys.dedup();
@@ -182,7 +184,7 @@ pub(super) fn read_numbers(
         let row = value.map(|bytes| decode(&bytes)).transpose()?;
         rows.push((key, row));
     }
-    if sequencer.must_make_room_for(rows.len()) {
+    if sequencer.must_make_room_for(users.saturating_mul(2)) {
         let copy = |key: RowKey| {
             let row = sequencer.row(&key).cloned();
             (key, row)

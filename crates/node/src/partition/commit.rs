@@ -286,7 +286,7 @@ fn fetch(
         }
     }
     let numbers = entries.iter().flat_map(|entry| machine.number_rows(entry, &rows));
-    let numbers = read_numbers(tables, prefix, machine, numbers.collect())?;
+    let numbers = read_numbers(tables, prefix, machine, numbers.collect(), entries.len())?;
     Ok((rows, numbers))
 }
 

@@ -169,6 +169,26 @@ fn reopen(driver: Driver, depth: usize, seed: u64) -> Driver {
     Driver::open(store, settings(depth))
 }
 
+/// New names have no id when numbers are fetched, so their rows were not counted. They pushed a row
+/// out of the cache whose entry was still to come, and the process ended.
+#[test]
+fn new_names_do_not_push_out_what_a_later_entry_of_the_batch_needs() {
+    let settings = Settings { cached_rows_max: 4, ..Settings::default() };
+    let mut driver = Driver::new(settings, faulty::never());
+    driver.define(ShopSettings::default());
+    let ask = |handle: usize, workspace: &str| {
+        let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
+        command("a", key, workspace, events("{'name': 'E'}"))
+    };
+    driver.submit(0, &ask(0, "1"));
+    driver.settle();
+    for (workspace, handle) in ["x", "y", "1"].into_iter().zip(1..) {
+        driver.submit(handle, &ask(handle, workspace));
+    }
+    driver.settle();
+    assert_eq!(driver.receipt(3).unwrap().first_offset.get(), 2);
+}
+
 #[test]
 fn without_faults_everything_is_carried_out_at_every_depth() {
     for depth in 1..=4 {

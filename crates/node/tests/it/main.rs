@@ -10,4 +10,5 @@ mod driver;
 mod due;
 mod faults;
 mod node;
+mod reads;
 mod trust;

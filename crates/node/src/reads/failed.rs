@@ -1,0 +1,43 @@
+//! Why something that may be there could not be read.
+
+use seriatim_codec::NumberRowError;
+use seriatim_core::{RowId, StepError, Unreadable};
+use seriatim_storage::ReadError;
+use seriatim_types::PartitionOffset;
+
+/// Why a read gave no answer. What is merely not there is no failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadFailed {
+    /// The store gave no answer.
+    #[error(transparent)]
+    Store(#[from] ReadError),
+    /// A stored row cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// A stored row of numbers cannot be read.
+    #[error("a row of table {:?} cannot be read, key {:?}", row.table.name(), row.key)]
+    Numbers {
+        /// The row.
+        row: RowId,
+        /// What is wrong with it.
+        #[source]
+        source: NumberRowError,
+    },
+    /// The stored definitions cannot be used.
+    #[error("the stored definitions cannot be used")]
+    Definitions(#[from] StepError),
+    /// A row to which others point is not there.
+    #[error("a row of table {:?} is missing, key {:?}", row.table.name(), row.key)]
+    Missing {
+        /// The row.
+        row: RowId,
+    },
+    /// Events that were to be those of one command are not.
+    #[error("{count} events from {first} on are not those of one command")]
+    NotOneCommand {
+        /// The first event.
+        first: PartitionOffset,
+        /// How many there were to be.
+        count: u32,
+    },
+}

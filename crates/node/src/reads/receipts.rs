@@ -1,0 +1,63 @@
+//! Receipts, rebuilt from the events of their commands.
+
+use seriatim_codec::{Table as RowTable, idempotency_key};
+use seriatim_core::{Committed, RowId, receipt};
+use seriatim_types::{
+    ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Retention, Time,
+    WorkspaceId,
+};
+
+use super::log::committed;
+use super::{ReadFailed, Reader};
+
+impl Reader<'_> {
+    /// The receipt of the command that a client sent with a key, unless the key's retention is
+    /// over.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn receipt(
+        &self,
+        workspace: WorkspaceId,
+        client: &ClientId,
+        key: Key,
+        now: Time,
+    ) -> Result<Option<Receipt>, ReadFailed> {
+        let key = idempotency_key(self.prefix, workspace, client, key);
+        let row: Option<KeyRow> = self.read(RowId { table: RowTable::Keys, key })?;
+        let Some((row, definitions)) = row.zip(self.definitions()?) else { return Ok(None) };
+        let is_over = match definitions.app.retention {
+            // An end beyond all times never comes.
+            Retention::Milliseconds(ms) => {
+                row.time.0.checked_add(ms).is_some_and(|end| self.latest(now).0 >= end)
+            }
+            Retention::Forever => false,
+        };
+        if is_over { Ok(None) } else { self.receipt_of(row.first, row.count).map(Some) }
+    }
+
+    /// The receipt of the command that made these events.
+    ///
+    /// # Errors
+    ///
+    /// When they could not be read, or are not all events of one command.
+    pub fn receipt_of(&self, first: PartitionOffset, count: u32) -> Result<Receipt, ReadFailed> {
+        let limit = usize::try_from(count).unwrap_or(usize::MAX);
+        let events = self.partition_events(first.get(), limit)?.into_iter();
+        let events: Vec<Event> = events.map(|committed| committed.event).collect();
+        receipt(&events).ok_or(ReadFailed::NotOneCommand { first, count })
+    }
+
+    /// The place of an event in its workspace's log, and its leaf hash.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read, or is not there.
+    pub fn committed_hash(&self, offset: PartitionOffset) -> Result<(Number, Hash), ReadFailed> {
+        let row = self.event_row(offset);
+        let bytes = self.existing(&row)?;
+        let Committed { event, leaf, .. } = committed(row, bytes)?;
+        Ok((event.offset, leaf))
+    }
+}

@@ -455,7 +455,6 @@ impl Inner {
         for Outgoing { target, delivery } in messages {
             let running = self.start(target);
             let (node, number) = (Arc::downgrade(self), delivery.number);
-            let again = Outgoing { target, delivery: delivery.clone() };
             let answer = move |reply| {
                 let Some(node) = Weak::upgrade(&node) else { return };
                 match reply {
@@ -463,10 +462,13 @@ impl Inner {
                         let delivered = Delivered { target, first: number, through: number };
                         node.send(SYSTEM, Body::Delivered(delivered), Box::new(|_| ()));
                     }
-                    // It was not taken yet: the partition reads its log, or has a full queue.
-                    Reply::Busy(_) | Reply::NotWritten { .. } => node.deliver_later(again),
-                    // A message that came too early is followed by the one before it, and what
-                    // is in the outbox is delivered again at the next start.
+                    // It was not taken: the partition reads its log, has a full queue, or an
+                    // earlier message was not taken.
+                    Reply::Busy(_) | Reply::NotWritten { .. } => node.deliver_again(target, number),
+                    Reply::Applied(Outcome::OutOfOrder { expected }) => {
+                        node.deliver_again(target, expected);
+                    }
+                    // What is in the outbox is delivered again at the next start.
                     Reply::Applied(_) | Reply::Unknown { .. } | Reply::Stopped(_) => {}
                 }
             };
@@ -475,14 +477,19 @@ impl Inner {
         }
     }
 
-    /// Delivers a message once its partition serves.
-    fn deliver_later(self: &Arc<Self>, message: Outgoing) {
+    /// Delivers all that is in the outbox for a partition, in order, once it serves: a single
+    /// message would come before or behind its neighbours. Nothing, if the one that it waits for
+    /// is not there.
+    fn deliver_again(self: &Arc<Self>, target: PartitionRef, expected: u64) {
         let node = self.clone();
         let deliver = move || {
-            let running = node.start(message.target);
+            let running = node.start(target);
             let soon = after(Duration::from_secs(60));
             running.shared.wait(soon, |_, state| *state == State::Serving);
-            node.deliver(vec![message]);
+            let messages = node.undelivered(target);
+            if messages.first().is_some_and(|first| first.delivery.number <= expected) {
+                node.deliver(messages);
+            }
         };
         drop(std::thread::Builder::new().name("deliver".to_owned()).spawn(deliver));
     }

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
 use seriatim_core::Outcome;
-use seriatim_node::{Node, Reply, Settings, State, SystemClock, schema};
-use seriatim_storage::Read;
+use seriatim_node::{Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema};
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
+use seriatim_storage::{Read, Store};
 use seriatim_testkit::core::{changes, command, name};
 use seriatim_types::{
-    AppId, Command, CommandLimits, DefineRequest, Incarnation, Key, PartitionId, PartitionRow,
-    Receipt, RecordClass, RecordIdScheme, Reset, Retention, TrustLevel,
+    AppId, Body, Command, CommandLimits, Define, DefineRequest, Incarnation, Key, PartitionId,
+    PartitionRef, PartitionRow, Receipt, RecordClass, RecordIdScheme, Reset, Retention, Time,
+    TrustLevel,
 };
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,18 +31,19 @@ fn define(node: &Node, request: DefineRequest) -> Outcome {
     outcome
 }
 
+fn app() -> DefineRequest {
+    DefineRequest::App {
+        partitions: 3,
+        record_ids: RecordIdScheme::Single,
+        trust_level: TrustLevel::Zero,
+        retention: Retention::Milliseconds(86_400_000),
+        keys_max: 1_000_000,
+        limits: CommandLimits::default(),
+    }
+}
+
 fn set_up(node: &Node) {
-    define(
-        node,
-        DefineRequest::App {
-            partitions: 3,
-            record_ids: RecordIdScheme::Single,
-            trust_level: TrustLevel::Zero,
-            retention: Retention::Milliseconds(86_400_000),
-            keys_max: 1_000_000,
-            limits: CommandLimits::default(),
-        },
-    );
+    define(node, app());
     define(
         node,
         DefineRequest::Record { name: name("order"), class: RecordClass::C, singleton: false },
@@ -167,4 +169,59 @@ fn readers_wait_for_an_offset_and_see_what_is_durable() {
     assert_eq!(view.offset, Some(last), "what is answered can be read");
     let soon = std::time::Instant::now() + Duration::from_millis(20);
     assert!(!node.wait(partition, soon, |view| view.offset > Some(last)), "nothing else came");
+}
+
+/// What the system app has decided and nobody was told of yet reaches the partitions at the next
+/// start, in order.
+#[test]
+fn definitions_reach_their_partitions_across_a_crash_in_the_middle() {
+    let disk = MemoryDisk::new();
+    let prefix =
+        |app| PartitionPrefix { app, partition: PartitionId(0), incarnation: Incarnation(1) };
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::open(&disk, &schema()).unwrap());
+    let system = prefix(seriatim_core::SYSTEM_APP);
+    let mut system = Partition::<usize>::new(store.clone(), system, Settings::default());
+    let kinds = ["one", "two", "three"].map(|kind| DefineRequest::Kind { name: name(kind) });
+    let mut now = Time(1_782_000_000_000);
+    let mut run = |system: &mut Partition<usize>| {
+        now = Time(now.0 + 1);
+        let flight = system.run(now).flight;
+        if flight.is_some() {
+            store.sync().unwrap();
+            system.landed();
+        }
+    };
+    while system.state() != State::Serving {
+        run(&mut system);
+    }
+    for request in std::iter::once(app()).chain(kinds) {
+        let define = Define { app: name("shop"), request };
+        assert!(system.take(Body::Define(define), 0).is_ok());
+        run(&mut system);
+    }
+    drop(system);
+    drop(store);
+    let node = open(&disk);
+    let partition = PartitionRef { app: AppId(1), partition: PartitionId(0) };
+    let schema = schema();
+    let has_all = |view: &View| {
+        let definitions = Reader::new(view, prefix(AppId(1)), &schema).definitions().unwrap();
+        definitions.is_some_and(|it| it.version == 4 && it.kinds.len() == 3)
+    };
+    assert!(node.wait(partition, std::time::Instant::now() + PATIENCE, has_all));
+}
+
+#[test]
+fn definitions_that_are_asked_for_at_once_all_reach_every_partition() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    define(&node, app());
+    std::thread::scope(|scope| {
+        for index in 0..16 {
+            let node = &node;
+            let kind = DefineRequest::Kind { name: name(&format!("kind-{index}")) };
+            scope.spawn(move || define(node, kind));
+        }
+    });
+    assert_eq!(node.apps()[0].version, 17);
 }

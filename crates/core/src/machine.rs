@@ -20,7 +20,7 @@ use seriatim_sequencer::{
 };
 use seriatim_types::{
     AppSettings, Body, Change, CommandLimits, Definitions, Entry, Event, Name, PartitionRow,
-    RecordIdScheme, Retention, Time, TrustLevel, WorkspaceId,
+    RecordIdScheme, Retention, TrustLevel, WorkspaceId,
 };
 
 use crate::apply;
@@ -302,14 +302,5 @@ fn system_settings() -> AppSettings {
         retention: Retention::Forever,
         keys_max: 1,
         limits: CommandLimits::default(),
-    }
-}
-
-/// Whether something that was made at a time is over after a retention.
-pub(crate) fn is_over(made: Time, retention: Retention, now: Time) -> bool {
-    match retention {
-        // An end beyond all times never comes.
-        Retention::Milliseconds(ms) => made.0.checked_add(ms).is_some_and(|end| now.0 >= end),
-        Retention::Forever => false,
     }
 }

@@ -12,23 +12,22 @@
 //! disk, and requests that arrive meanwhile form the next batch. There is no timer.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use seriatim_core::Outgoing;
 use seriatim_storage::Store;
-use seriatim_types::Body;
+use seriatim_types::{Body, PartitionRef};
 
+use crate::answer::Answer;
 use crate::clock::Clock;
-use crate::partition::{Flight, Partition, State, View};
+use crate::partition::{Flight, Partition, State};
 use crate::reply::{Reason, Reply};
+use crate::shared::Shared;
 
 /// How long an owner sleeps that has nothing to do. It is woken by requests.
 const IDLE: Duration = Duration::from_secs(1);
-
-/// How a request is answered.
-pub(crate) type Answer = Box<dyn FnOnce(Reply) + Send>;
 
 /// What the owner of a partition is told.
 pub(crate) enum Message {
@@ -37,88 +36,24 @@ pub(crate) enum Message {
     /// The store has stopped.
     Stop(Reason),
     Restart,
-    /// Carry out what is queued, write a checkpoint, then end.
-    Shutdown,
+    /// Carry out what is queued, write a checkpoint, then end; at that time in any case.
+    Shutdown(Instant),
 }
 
-/// Somebody who wants to know of messages for other partitions, once they are durable.
-pub(crate) type Outbox = Arc<dyn Fn(Vec<Outgoing>) + Send + Sync>;
+/// Who carries messages between partitions.
+pub(crate) trait Post: Send + Sync {
+    /// Messages for other partitions, which are durable where they come from.
+    fn carry(&self, messages: Vec<Outgoing>);
 
-/// What others see of a partition.
-pub(crate) struct Shared {
-    seen: Mutex<Seen>,
-    changed: Condvar,
-}
-
-struct Seen {
-    view: Option<View>,
-    state: State,
-    is_over: bool,
-}
-
-impl Shared {
-    pub(crate) fn new(state: State) -> Self {
-        let seen = Seen { view: None, state, is_over: false };
-        Self { seen: Mutex::new(seen), changed: Condvar::new() }
-    }
-
-    /// What readers may see; `None` before the partition has served for the first time.
-    pub(crate) fn view(&self) -> Option<View> {
-        self.seen().view.clone()
-    }
-
-    pub(crate) fn state(&self) -> State {
-        self.seen().state.clone()
-    }
-
-    /// Waits until `is_enough` of what readers may see, or until the deadline.
-    pub(crate) fn wait(
-        &self,
-        deadline: Instant,
-        mut is_enough: impl FnMut(Option<&View>, &State) -> bool,
-    ) -> bool {
-        let mut seen = self.seen();
-        loop {
-            if is_enough(seen.view.as_ref(), &seen.state) {
-                return true;
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || seen.is_over {
-                return false;
-            }
-            let waited = self.changed.wait_timeout(seen, left);
-            seen = waited.unwrap_or_else(PoisonError::into_inner).0;
-        }
-    }
-
-    fn publish(&self, view: View) {
-        self.seen().view = Some(view);
-        self.changed.notify_all();
-    }
-
-    fn set_state(&self, state: State) {
-        let mut seen = self.seen();
-        if seen.state != state {
-            seen.state = state;
-            self.changed.notify_all();
-        }
-    }
-
-    fn end(&self) {
-        self.seen().is_over = true;
-        self.changed.notify_all();
-    }
-
-    fn seen(&self) -> MutexGuard<'_, Seen> {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// The partition serves, for the first time or again.
+    fn serves(&self, partition: PartitionRef);
 }
 
 /// A flight that is handed to the syncer.
 pub(crate) struct Landing {
     flight: Flight<Answer>,
     shared: Arc<Shared>,
-    outbox: Outbox,
+    post: Arc<dyn Post>,
     owner: Sender<Message>,
 }
 
@@ -129,10 +64,10 @@ pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
         waiting.extend(landings.try_iter());
         let synced = store.sync();
         for landing in waiting {
-            let Landing { flight, shared, outbox, owner } = landing;
+            let Landing { flight, shared, post, owner } = landing;
             let message = match &synced {
                 Ok(()) => {
-                    land(flight, &shared, &outbox);
+                    land(flight, &shared, &*post);
                     Message::Landed
                 }
                 Err(error) => {
@@ -147,24 +82,27 @@ pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
 }
 
 /// What a durable commit sets free.
-fn land(flight: Flight<Answer>, shared: &Shared, outbox: &Outbox) {
-    shared.publish(flight.view);
-    for (answer, reply) in flight.replies {
-        answer(reply);
-    }
+fn land(flight: Flight<Answer>, shared: &Shared, post: &dyn Post) {
+    shared.publish(flight.view, &flight.touched);
+    give(flight.replies);
     if !flight.messages.is_empty() {
-        outbox(flight.messages);
+        post.carry(flight.messages);
     }
 }
 
 fn crash(flight: Flight<Answer>, why: &str) {
     for (answer, _) in flight.replies {
-        answer(Reply::Unknown { why: why.to_owned() });
+        answer.give(Reply::Unknown { why: why.to_owned() });
     }
+}
+
+fn give(replies: Vec<(Answer, Reply)>) {
+    replies.into_iter().for_each(|(answer, reply)| answer.give(reply));
 }
 
 /// The thread that owns a partition.
 pub(crate) struct Owner {
+    pub(crate) name: PartitionRef,
     pub(crate) partition: Partition<Answer>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -172,25 +110,40 @@ pub(crate) struct Owner {
     pub(crate) own: Sender<Message>,
     pub(crate) syncer: Sender<Landing>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) outbox: Outbox,
+    pub(crate) post: Arc<dyn Post>,
     /// How long numbers wait for a checkpoint.
     pub(crate) checkpoint_delay: Duration,
+    /// When it ends in any case, once it was told to end.
+    pub(crate) ends_at: Option<Instant>,
 }
 
 impl Owner {
     /// Runs until it is told to end, or nobody is left to tell it.
     pub(crate) fn run(mut self) {
         let mut has_more = true;
-        let mut is_ending = false;
+        let mut was_serving = false;
         loop {
             let Some(waiting) = self.receive(has_more) else { break };
             for message in waiting {
-                is_ending |= self.take(message);
+                self.take(message);
             }
             has_more = self.step();
-            self.shared.set_state(self.partition.state());
-            if is_ending && !has_more && self.is_done() {
+            let state = self.partition.state();
+            let is_serving = state == State::Serving;
+            self.shared.set_state(state);
+            if is_serving && !was_serving {
+                self.post.serves(self.name);
+            }
+            was_serving = is_serving;
+            let is_done = !has_more && self.is_done();
+            if self.ends_at.is_some_and(|at| is_done || Instant::now() >= at) {
                 break;
+            }
+        }
+        // What came after the end was not taken.
+        while let Ok(message) = self.messages.try_recv() {
+            if let Message::Request(_, answer) = message {
+                answer.give(Reply::NotWritten { why: "the node is shutting down".to_owned() });
             }
         }
         self.shared.end();
@@ -217,8 +170,7 @@ impl Owner {
         }
     }
 
-    /// Returns whether this is the end.
-    fn take(&mut self, message: Message) -> bool {
+    fn take(&mut self, message: Message) {
         let replies = match message {
             Message::Request(body, answer) => match self.partition.take(body, answer) {
                 Ok(()) => Vec::new(),
@@ -230,10 +182,12 @@ impl Owner {
             }
             Message::Stop(reason) => self.partition.stop(reason),
             Message::Restart => self.partition.restart(),
-            Message::Shutdown => return true,
+            Message::Shutdown(at) => {
+                self.ends_at = Some(at);
+                Vec::new()
+            }
         };
-        replies.into_iter().for_each(|(answer, reply)| answer(reply));
-        false
+        give(replies);
     }
 
     /// Returns whether there is more to do at once.
@@ -243,26 +197,25 @@ impl Owner {
             return false;
         };
         let step = self.partition.run(now);
-        step.replies.into_iter().for_each(|(answer, reply)| answer(reply));
+        give(step.replies);
         let Some(flight) = step.flight else { return step.has_more };
         // Flights land in their order: this one lands here only if it is alone.
         if step.has_more || self.partition.in_flight() > 1 {
-            let (shared, outbox) = (self.shared.clone(), self.outbox.clone());
-            let landing = Landing { flight, shared, outbox, owner: self.own.clone() };
+            let (shared, post) = (self.shared.clone(), self.post.clone());
+            let landing = Landing { flight, shared, post, owner: self.own.clone() };
             self.syncer.send(landing).expect("the syncer outlives the owners");
             return step.has_more;
         }
         // Nothing else waits: the shortest way to the disk is from here.
         match self.store.sync() {
             Ok(()) => {
-                land(flight, &self.shared, &self.outbox);
+                land(flight, &self.shared, &*self.post);
                 self.partition.landed();
             }
             Err(error) => {
                 crash(flight, &error.to_string());
                 let reason = Reason::Store { what: error.to_string() };
-                let replies = self.partition.stop(reason);
-                replies.into_iter().for_each(|(answer, reply)| answer(reply));
+                give(self.partition.stop(reason));
             }
         }
         // Requests may have come in while the disk was busy.
@@ -271,7 +224,7 @@ impl Owner {
 
     fn is_done(&self) -> bool {
         match self.partition.state() {
-            State::Serving => self.partition.is_idle(),
+            State::Serving => self.partition.is_idle() && self.partition.in_flight() == 0,
             State::Actualizing(_) | State::Stopped(_) => true,
         }
     }

@@ -1,17 +1,23 @@
 //! Runs partitions: fetch, apply, commit, answer.
 
+mod answer;
 mod clock;
+mod delivery;
 mod direct;
+mod hosted;
 mod node;
 mod partition;
 mod reads;
 mod reply;
 mod settings;
+mod shared;
+mod subscription;
 mod tables;
+mod watch;
 mod writes;
 
 pub use clock::{Clock, SystemClock};
-pub use node::{AskError, Node};
+pub use node::{AskError, Node, NotEnded};
 pub use partition::{Flight, Partition, State, Step, View};
 pub use reads::{
     ClientState, Consistency, Head, Inclusion, ProofFailed, ReadFailed, Reader, SequenceState,
@@ -19,4 +25,6 @@ pub use reads::{
 };
 pub use reply::{Busy, Reason, Reply};
 pub use settings::Settings;
+pub use subscription::{Log, SubscribeError, Subscription};
 pub use tables::schema;
+pub use watch::{Changed, Interest};

@@ -7,7 +7,7 @@ use std::time::Duration;
 pub struct Settings {
     /// Entries that one commit may hold, at least 1.
     pub batch_entries_max: usize,
-    /// Requests that wait for a partition before others are turned away, at least 1.
+    /// Requests that wait for a partition's answer before others are turned away, at least 1.
     pub queue_max: usize,
     /// Commits of a partition that may wait for the disk at the same time, at least 1.
     pub commits_in_flight_max: usize,
@@ -21,6 +21,8 @@ pub struct Settings {
     pub tick_interval: Duration,
     /// Events that are read in one go while numbers are read from the log.
     pub actualize_events: usize,
+    /// Events that a subscription that had caught up may fall behind before it is told so.
+    pub subscription_lag_max: u64,
 }
 
 impl Default for Settings {
@@ -34,6 +36,7 @@ impl Default for Settings {
             checkpoint_delay: Duration::from_millis(5),
             tick_interval: Duration::from_secs(1),
             actualize_events: 512,
+            subscription_lag_max: 100_000,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What an app consists of: the part of a partition's state that decides how commands are applied.
 
 use crate::limits;
-use crate::{AppId, KindId, Name, Number, SequenceId, Unknown};
+use crate::{AppId, KindId, Name, Number, SequenceId, Time, Unknown};
 
 /// One step of an app's definitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,6 +139,18 @@ pub enum Retention {
     Milliseconds(u64),
     /// Always.
     Forever,
+}
+
+impl Retention {
+    /// Whether a key that was made at a time is over.
+    #[must_use]
+    pub fn is_over(self, made: Time, now: Time) -> bool {
+        match self {
+            // An end beyond all times never comes.
+            Self::Milliseconds(ms) => made.0.checked_add(ms).is_some_and(|end| now.0 >= end),
+            Self::Forever => false,
+        }
+    }
 }
 
 /// What a command may hold. Apply goes by these; [`limits`](crate::limits) has what they can be

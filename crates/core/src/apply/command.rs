@@ -8,7 +8,7 @@ use super::{begin, commit, keep};
 use crate::decide::{Ground, Stop, decide};
 use crate::effects::{Effects, Outcome};
 use crate::home::SYSTEM_APP;
-use crate::machine::{Machine, is_over};
+use crate::machine::Machine;
 use crate::receipt::receipt;
 use crate::refusal::Refusal;
 use crate::rows::{Draft, Rows};
@@ -65,7 +65,7 @@ fn repetition(
     let row = machine.home.key(workspace, &command.client, command.key);
     let row: Option<KeyRow> = draft.read(Some(workspace), &row)?;
     let retention = machine.defined.as_ref().expect("it was just looked at").app().retention;
-    let Some(row) = row.filter(|row| !is_over(row.time, retention, time)) else {
+    let Some(row) = row.filter(|row| !retention.is_over(row.time, time)) else {
         return Ok(None);
     };
     if row.fingerprint != command.fingerprint {

@@ -8,7 +8,7 @@ use seriatim_types::{DueEntity, DueKey, EntityRow, KeyRow, Tick, Time};
 use super::keep;
 use crate::decide::Stop;
 use crate::effects::{Effects, Outcome};
-use crate::machine::{Machine, is_over};
+use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::rows::{Draft, Rows, Unreadable};
 
@@ -85,7 +85,7 @@ fn sweep_key(
         return Ok(Sweep::Absent);
     };
     let retention = machine.defined.as_ref().map(|defined| defined.app().retention);
-    if retention.is_some_and(|retention| is_over(key.time, retention, time)) {
+    if retention.is_some_and(|retention| retention.is_over(key.time, time)) {
         draft.delete(row);
         return Ok(Sweep::Removed);
     }

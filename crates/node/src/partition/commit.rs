@@ -206,14 +206,17 @@ impl<R> Partition<R> {
                 return Step { replies, ..Step::idle() };
             }
         };
-        let (mut events, mut messages) = (Vec::new(), Vec::new());
+        let (mut touched, mut messages) = (Vec::new(), Vec::new());
         for effect in effects {
-            events.extend(effect.events);
+            // All events of an entry are of one workspace.
+            touched.extend(effect.events.first().map(|committed| committed.event.workspace));
             messages.extend(effect.messages);
         }
+        touched.sort_unstable();
+        touched.dedup();
         self.in_flight = self.in_flight.saturating_add(1);
         let view = View { snapshot, offset, time };
-        let flight = Some(Flight { replies, events, messages, view });
+        let flight = Some(Flight { replies, touched, messages, view });
         Step { replies: Vec::new(), flight, has_more: !self.queue.is_empty() }
     }
 

@@ -65,7 +65,7 @@ impl<R> Partition<R> {
         now: Time,
     ) -> Result<(Vec<DueKey>, Option<PartitionOffset>), Reason> {
         let retention = machine.defined().map(|defined| defined.app().retention);
-        let Some(Retention::Milliseconds(retention)) = retention else {
+        let Some(retention) = retention.filter(|retention| *retention != Retention::Forever) else {
             return Ok((Vec::new(), None));
         };
         let next = match machine.row().keys_through {
@@ -80,8 +80,7 @@ impl<R> Partition<R> {
         let (mut keys, mut through) = (Vec::new(), None);
         self.scan(&scan, &mut |row| {
             let event = Event::from_bytes(&row.value).map_err(|error| unusable(&error))?;
-            let is_over = event.time.0.checked_add(retention).is_some_and(|end| now.0 >= end);
-            if !is_over {
+            if !retention.is_over(event.time, now) {
                 return Ok(ControlFlow::Break(()));
             }
             through = Some(event.partition_offset);

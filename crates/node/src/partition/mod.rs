@@ -24,10 +24,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Committed, Machine, Outgoing, TreeNode};
+use seriatim_core::{Machine, Outgoing, TreeNode};
 use seriatim_sequencer::{Busy as SequencerBusy, Progress};
 use seriatim_storage::{Snapshot, Store};
-use seriatim_types::{Body, PartitionOffset, Time};
+use seriatim_types::{Body, PartitionOffset, Time, WorkspaceId};
 
 use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
@@ -81,8 +81,8 @@ pub struct Step<R> {
 pub struct Flight<R> {
     /// Answers, once it is durable.
     pub replies: Vec<(R, Reply)>,
-    /// Events for subscribers.
-    pub events: Vec<Committed>,
+    /// The workspaces that have new events.
+    pub touched: Vec<WorkspaceId>,
     /// Messages for other partitions.
     pub messages: Vec<Outgoing>,
     /// What readers may see from then on.
@@ -124,6 +124,9 @@ impl<R> Partition<R> {
     ///
     /// The request's handle and its answer.
     pub fn take(&mut self, body: Body, handle: R) -> Result<(), (R, Reply)> {
+        // What another partition has decided is not turned away because of load: nobody would send
+        // it again soon, and there is little of it.
+        let is_told = matches!(body, Body::Delivery(_) | Body::Delivered(_));
         let refused = match &mut self.phase {
             Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
             Phase::Actualizing(reading) => Some(Reply::Busy(Busy::Actualizing(reading.progress()))),
@@ -132,11 +135,13 @@ impl<R> Partition<R> {
                 Err(SequencerBusy::Actualizing(progress)) => {
                     Some(Reply::Busy(Busy::Actualizing(progress)))
                 }
-                Err(SequencerBusy::Unflushed { .. }) => Some(Reply::Busy(Busy::Unflushed)),
+                Err(SequencerBusy::Unflushed { .. }) => {
+                    (!is_told).then_some(Reply::Busy(Busy::Unflushed))
+                }
             },
         };
         let queued = self.queue.len();
-        let is_full = queued >= self.settings.queue_max;
+        let is_full = queued >= self.settings.queue_max && !is_told;
         match refused.or_else(|| is_full.then_some(Reply::Busy(Busy::QueueFull { queued }))) {
             Some(reply) => Err((handle, reply)),
             None => {
@@ -209,6 +214,13 @@ impl<R> Partition<R> {
     fn drain(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
         let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
         handles.map(|handle| (handle, reply.clone())).collect()
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { snapshot: _, offset, time } = self;
+        f.debug_struct("View").field("offset", offset).field("time", time).finish_non_exhaustive()
     }
 }
 

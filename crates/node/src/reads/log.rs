@@ -12,24 +12,53 @@ use seriatim_types::{Hash, Number, PartitionOffset, WorkspaceId};
 
 use super::{ReadFailed, Reader, decode};
 
+/// Bytes of events at which a page takes no more of them.
+const PAGE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Events that are read at a time.
+const PART_EVENTS: usize = 64;
+
 impl Reader<'_> {
-    /// Events of the partition, from an offset on. They begin with 1, and 0 means the same.
+    /// Events of the partition, from an offset on, without a hole. They begin with 1, and 0 means
+    /// the same. Fewer than the limit when they are large.
     ///
     /// # Errors
     ///
-    /// When one could not be read.
+    /// When one could not be read, or is not there.
     pub fn partition_events(&self, from: u64, limit: usize) -> Result<Vec<Committed>, ReadFailed> {
         let Some(from) = PartitionOffset::new(from.max(1)) else { return Ok(Vec::new()) };
-        let events = self.rows_from(&self.event_row(from), &events_prefix(self.prefix), limit)?;
-        let row = |key| RowId { table: RowTable::Log, key };
-        events.into_iter().map(|event| committed(row(event.key), event.value)).collect()
+        let mut events: Vec<Committed> = Vec::new();
+        let mut bytes = 0_usize;
+        let mut next = Some(from);
+        // A part at a time: a page of large events is cut before all of them are in memory.
+        while let Some(at) = next.filter(|_| events.len() < limit && bytes < PAGE_BYTES) {
+            let wanted = limit.saturating_sub(events.len()).min(PART_EVENTS);
+            let part = self.rows_from(&self.event_row(at), &events_prefix(self.prefix), wanted)?;
+            let is_last = part.len() < wanted;
+            for row in part {
+                bytes = bytes.saturating_add(row.value.len());
+                let expected = self.event_row(next.expect("a log ends before its numbers do"));
+                let found = RowId { table: RowTable::Log, key: row.key };
+                if found != expected {
+                    return Err(ReadFailed::Missing { row: expected });
+                }
+                let event = committed(found, row.value)?;
+                next = event.event.partition_offset.next();
+                events.push(event);
+            }
+            if is_last {
+                break;
+            }
+        }
+        Ok(events)
     }
 
-    /// Events of a workspace, from an offset of its log on. They begin with 1, and 0 means the same.
+    /// Events of a workspace, from an offset of its log on, without a hole. They begin with 1, and
+    /// 0 means the same. Fewer than the limit when they are large.
     ///
     /// # Errors
     ///
-    /// When one could not be read.
+    /// When one could not be read, or is not there.
     pub fn events(
         &self,
         workspace: WorkspaceId,
@@ -39,12 +68,29 @@ impl Reader<'_> {
         let Some(from) = Number::new(from.max(1)) else { return Ok(Vec::new()) };
         let within = workspace_log_prefix(self.prefix, workspace);
         let places = self.rows_from(&self.workspace_log_row(workspace, from), &within, limit)?;
-        let places = places.into_iter().map(|place| {
-            let row = RowId { table: RowTable::WorkspaceLog, key: place.key };
-            self.event_at(row, &place.value)
-        });
-        let events = self.follow(places.collect::<Result<_, _>>()?)?;
-        events.into_iter().map(|(row, bytes)| committed(row, bytes)).collect()
+        let mut rows = Vec::with_capacity(places.len());
+        let mut next = Some(from);
+        for place in places {
+            let offset = next.expect("a log ends before its numbers do");
+            let expected = self.workspace_log_row(workspace, offset);
+            if place.key != expected.key {
+                return Err(ReadFailed::Missing { row: expected });
+            }
+            rows.push(self.event_at(expected, &place.value)?);
+            next = Number::new(offset.get().saturating_add(1));
+        }
+        let mut events = Vec::with_capacity(rows.len());
+        let mut bytes = 0_usize;
+        for part in rows.chunks(PART_EVENTS) {
+            for (row, value) in self.follow(part.to_vec())? {
+                bytes = bytes.saturating_add(value.len());
+                events.push(committed(row, value)?);
+            }
+            if bytes >= PAGE_BYTES {
+                break;
+            }
+        }
+        Ok(events)
     }
 
     /// The last offset of a workspace; 0 when it has no event.

@@ -2,13 +2,13 @@
 
 use seriatim_codec::{Table as RowTable, idempotency_key};
 use seriatim_core::{Committed, RowId, receipt};
+use seriatim_types::limits::EVENTS_PER_COMMAND_MAX;
 use seriatim_types::{
-    ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Retention, Time,
-    WorkspaceId,
+    ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Time, WorkspaceId,
 };
 
 use super::log::committed;
-use super::{ReadFailed, Reader};
+use super::{ReadFailed, Reader, decode};
 
 impl Reader<'_> {
     /// The receipt of the command that a client sent with a key, unless the key's retention is
@@ -27,13 +27,7 @@ impl Reader<'_> {
         let key = idempotency_key(self.prefix, workspace, client, key);
         let row: Option<KeyRow> = self.read(RowId { table: RowTable::Keys, key })?;
         let Some((row, definitions)) = row.zip(self.definitions()?) else { return Ok(None) };
-        let is_over = match definitions.app.retention {
-            // An end beyond all times never comes.
-            Retention::Milliseconds(ms) => {
-                row.time.0.checked_add(ms).is_some_and(|end| self.latest(now).0 >= end)
-            }
-            Retention::Forever => false,
-        };
+        let is_over = definitions.app.retention.is_over(row.time, self.latest(now));
         if is_over { Ok(None) } else { self.receipt_of(row.first, row.count).map(Some) }
     }
 
@@ -43,10 +37,20 @@ impl Reader<'_> {
     ///
     /// When they could not be read, or are not all events of one command.
     pub fn receipt_of(&self, first: PartitionOffset, count: u32) -> Result<Receipt, ReadFailed> {
-        let limit = usize::try_from(count).unwrap_or(usize::MAX);
-        let events = self.partition_events(first.get(), limit)?.into_iter();
-        let events: Vec<Event> = events.map(|committed| committed.event).collect();
-        receipt(&events).ok_or(ReadFailed::NotOneCommand { first, count })
+        let not_one = || ReadFailed::NotOneCommand { first, count };
+        if count > EVENTS_PER_COMMAND_MAX {
+            return Err(not_one());
+        }
+        let mut rows = Vec::new();
+        let mut next = Some(first);
+        for _ in 0..count {
+            let offset = next.ok_or_else(not_one)?;
+            rows.push(self.event_row(offset));
+            next = offset.next();
+        }
+        let events = self.follow(rows)?.into_iter().map(|(row, bytes)| decode(row, &bytes));
+        let events: Vec<Event> = events.collect::<Result<_, _>>()?;
+        receipt(&events).ok_or_else(not_one)
     }
 
     /// The place of an event in its workspace's log, and its leaf hash.

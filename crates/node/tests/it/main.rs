@@ -9,6 +9,9 @@
 mod driver;
 mod due;
 mod faults;
+mod gate;
+mod load;
 mod node;
 mod reads;
+mod subscriptions;
 mod trust;

@@ -16,11 +16,15 @@ use seriatim_types::{
     TrustLevel,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-fn open(disk: &MemoryDisk) -> Node {
+pub(crate) fn open(disk: &MemoryDisk) -> Node {
+    open_with(disk, Settings::default())
+}
+
+pub(crate) fn open_with(disk: &MemoryDisk, settings: Settings) -> Node {
     let store = MemoryStore::open(disk, &schema()).unwrap();
-    let node = Node::open(Arc::new(store), Arc::new(SystemClock::new()), Settings::default());
+    let node = Node::open(Arc::new(store), Arc::new(SystemClock::new()), settings);
     assert!(node.wait_until_ready(PATIENCE));
     node
 }
@@ -42,7 +46,7 @@ fn app() -> DefineRequest {
     }
 }
 
-fn set_up(node: &Node) {
+pub(crate) fn set_up(node: &Node) {
     define(node, app());
     define(
         node,
@@ -61,13 +65,13 @@ fn set_up(node: &Node) {
     );
 }
 
-fn ask(client: &str, key: u128, workspace: &str) -> Command {
+pub(crate) fn ask(client: &str, key: u128, workspace: &str) -> Command {
     let json = "{'create': {'id': 1, 'kind': 'order', 'fields': {'no': {'$next': 'ticket'}}}}";
     command(client, Key(key.to_be_bytes()), workspace, changes(json))
 }
 
 /// Sends all at once and waits for all answers.
-fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
+pub(crate) fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
     let (sender, receiver) = mpsc::channel();
     let count = commands.len();
     for (index, command) in commands.into_iter().enumerate() {
@@ -81,7 +85,7 @@ fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
     replies.into_iter().map(|(_, reply)| reply).collect()
 }
 
-fn receipt(reply: &Reply) -> &Receipt {
+pub(crate) fn receipt(reply: &Reply) -> &Receipt {
     let Reply::Applied(Outcome::Committed(receipt)) = reply else {
         panic!("it is carried out: {reply:?}")
     };

@@ -359,11 +359,13 @@ fn a_repetition_and_a_reused_key_are_answered_from_their_first_event() {
         assert_eq!(reader.receipt_of(first, 3), Ok(receipt));
         let original = reader.events(ONE, 1, 1).unwrap().remove(0);
         assert_eq!(reader.committed_hash(first), Ok((number(1), original.leaf)));
-        for (first, count) in [(first.get(), 2), (first.get(), 4), (1, 2), (3, 2), (9, 1)] {
+        for (first, count) in [(first.get(), 2), (first.get(), 4), (1, 2), (3, 2), (1, u32::MAX)] {
             let first = PartitionOffset::new(first).unwrap();
             let failed = ReadFailed::NotOneCommand { first, count };
             assert_eq!(reader.receipt_of(first, count), Err(failed));
         }
+        let beyond = reader.receipt_of(PartitionOffset::new(9).unwrap(), 1);
+        assert!(matches!(beyond, Err(ReadFailed::Missing { .. })), "{beyond:?}");
         let beyond = reader.committed_hash(PartitionOffset::new(6).unwrap());
         assert!(matches!(beyond, Err(ReadFailed::Missing { .. })), "{beyond:?}");
     });

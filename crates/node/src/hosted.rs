@@ -1,0 +1,246 @@
+//! The partitions that run in this process, with their threads.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use seriatim_codec::{PartitionPrefix, Stored, Table as RowTable, apps_prefix};
+use seriatim_core::SYSTEM_APP;
+use seriatim_storage::{KeyRange, Scan, Store};
+use seriatim_types::{AppId, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef};
+
+use crate::answer::Answer;
+use crate::clock::Clock;
+use crate::delivery::Carrier;
+use crate::direct::{Landing, Message, Owner};
+use crate::node::after;
+use crate::partition::Partition;
+use crate::reply::{Busy, Reason, Reply};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::tables::Tables;
+
+/// The partition that holds the apps and their definitions.
+pub(crate) const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
+
+/// The one life of a partition's data that there is without snapshots.
+const INCARNATION: Incarnation = Incarnation(1);
+
+/// All partitions that run.
+pub(crate) struct Hosted {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) tables: Tables,
+    pub(crate) settings: Settings,
+    clock: Arc<dyn Clock>,
+    partitions: RwLock<BTreeMap<PartitionRef, Arc<Running>>>,
+    /// The apps that were looked up.
+    known_apps: RwLock<BTreeMap<Name, AppHome>>,
+    landings: Mutex<Option<Sender<Landing>>>,
+    /// Whether the partitions of all apps were started.
+    is_resumed: AtomicBool,
+    is_ending: AtomicBool,
+}
+
+/// Where an app's workspaces are. It never changes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AppHome {
+    pub(crate) app: AppId,
+    pub(crate) partitions: u16,
+}
+
+/// A partition that runs.
+pub(crate) struct Running {
+    pub(crate) owner: Sender<Message>,
+    pub(crate) shared: Arc<Shared>,
+    /// Requests that were sent to it and are not answered.
+    waiting: Arc<AtomicUsize>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Hosted {
+    pub(crate) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        landings: Sender<Landing>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            tables: Tables::new(store.clone()),
+            store,
+            settings,
+            clock,
+            partitions: RwLock::default(),
+            known_apps: RwLock::default(),
+            landings: Mutex::new(Some(landings)),
+            is_resumed: AtomicBool::new(false),
+            is_ending: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn running(&self, partition: PartitionRef) -> Option<Arc<Running>> {
+        let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
+        partitions.get(&partition).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<(PartitionRef, Arc<Running>)> {
+        let partitions = self.partitions.read().unwrap_or_else(PoisonError::into_inner);
+        partitions.iter().map(|(name, running)| (*name, running.clone())).collect()
+    }
+
+    /// Sends a request to a partition, unless too many wait for it already.
+    pub(crate) fn send(
+        &self,
+        partition: PartitionRef,
+        body: Body,
+        answer: impl FnOnce(Reply) + Send + 'static,
+    ) {
+        let Some(running) = self.running(partition) else {
+            let what = "there is no such partition".to_owned();
+            return answer(Reply::Stopped(Reason::Unreadable { what }));
+        };
+        let queued = running.waiting.load(Ordering::Relaxed);
+        if self.is_ending.load(Ordering::Relaxed) {
+            return answer(Reply::NotWritten { why: "the node is shutting down".to_owned() });
+        }
+        // The count is a little behind when many send at once. It is there to bound memory.
+        if queued >= self.settings.queue_max.max(1) {
+            return answer(Reply::Busy(Busy::QueueFull { queued }));
+        }
+        running.request(body, answer);
+    }
+
+    /// Starts a partition, unless it runs.
+    pub(crate) fn start(self: &Arc<Self>, name: PartitionRef) -> Arc<Running> {
+        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(running) = partitions.get(&name) {
+            return running.clone();
+        }
+        let (owner, messages) = mpsc::channel();
+        let partition = Partition::new(self.store.clone(), prefix_of(name), self.settings);
+        let shared = Arc::new(Shared::new(partition.state()));
+        let running = |thread| {
+            let (shared, waiting) = (shared.clone(), Arc::default());
+            Arc::new(Running { owner: owner.clone(), shared, waiting, thread: Mutex::new(thread) })
+        };
+        let Some(syncer) = lock(&self.landings).clone() else {
+            // The node ends. What is sent to this partition is not taken.
+            shared.end();
+            return running(None);
+        };
+        let owned = Owner {
+            name,
+            partition,
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            messages,
+            own: owner.clone(),
+            syncer,
+            shared: shared.clone(),
+            post: Arc::new(Carrier::new(self)),
+            checkpoint_delay: self.settings.checkpoint_delay,
+            ends_at: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name(format!("{}.{}", name.app.0, name.partition.0))
+            .spawn(move || owned.run());
+        let running = running(Some(thread.expect("a thread can be started")));
+        partitions.insert(name, running.clone());
+        running
+    }
+
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.is_resumed.load(Ordering::Acquire)
+    }
+
+    /// The partitions of all apps were started.
+    pub(crate) fn resumed(&self) {
+        self.is_resumed.store(true, Ordering::Release);
+        if let Some(system) = self.running(SYSTEM) {
+            system.shared.nudge();
+        }
+    }
+
+    /// Ends all partitions. Returns those that did not end in time.
+    pub(crate) fn end(&self, within: Duration) -> Vec<PartitionRef> {
+        let deadline = after(within);
+        self.is_ending.store(true, Ordering::Relaxed);
+        drop(lock(&self.landings).take());
+        let all = self.all();
+        for (_, running) in &all {
+            drop(running.owner.send(Message::Shutdown(deadline)));
+        }
+        // One that is past its deadline ends with the step it is in: a step that does not end is
+        // not waited for.
+        let latest = deadline.checked_add(LAST_STEP).unwrap_or(deadline);
+        let has_ended = |running: &Running| running.shared.wait(latest, Shared::is_over);
+        let mut left = Vec::new();
+        for (name, running) in all {
+            if has_ended(&running) {
+                let thread = lock(&running.thread).take();
+                thread.into_iter().for_each(|thread| drop(thread.join()));
+            } else {
+                left.push(name);
+            }
+        }
+        left
+    }
+
+    /// The apps, by name, with their definitions.
+    pub(crate) fn apps(&self) -> Vec<Definitions> {
+        let view = self.running(SYSTEM).and_then(|system| system.shared.view());
+        let Some(view) = view else { return Vec::new() };
+        let range = KeyRange::prefix(&apps_prefix(prefix_of(SYSTEM)));
+        let scan = Scan::new(self.tables.handle(RowTable::Partition), range);
+        let mut apps = Vec::new();
+        let scanned = view.snapshot.scan(&scan, &mut |row| {
+            apps.extend(Definitions::from_bytes(&row.value).ok());
+            ControlFlow::Continue(())
+        });
+        if scanned.is_ok() { apps } else { Vec::new() }
+    }
+
+    pub(crate) fn app(&self, name: &Name) -> Option<AppHome> {
+        let known = self.known_apps.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(home) = known.get(name) {
+            return Some(*home);
+        }
+        drop(known);
+        let app = self.apps().into_iter().map(|it| it.app).find(|app| app.name == *name)?;
+        let home = AppHome { app: app.app, partitions: app.partitions };
+        let mut known = self.known_apps.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(name.clone(), home);
+        Some(home)
+    }
+}
+
+/// How long a partition that must end may take for the step that it is in.
+const LAST_STEP: Duration = Duration::from_secs(1);
+
+impl Running {
+    /// Sends a request, whatever waits already.
+    pub(crate) fn request(&self, body: Body, answer: impl FnOnce(Reply) + Send + 'static) {
+        let answer = Answer::new(answer, &self.waiting);
+        if let Err(mpsc::SendError(Message::Request(_, answer))) =
+            self.owner.send(Message::Request(body, answer))
+        {
+            answer.give(Reply::NotWritten { why: "the node is shutting down".to_owned() });
+        }
+    }
+}
+
+pub(crate) fn prefix_of(partition: PartitionRef) -> PartitionPrefix {
+    let PartitionRef { app, partition } = partition;
+    PartitionPrefix { app, partition, incarnation: INCARNATION }
+}
+
+pub(crate) fn partitions_of(app: AppId, count: u16) -> impl Iterator<Item = PartitionRef> {
+    (0..count).map(move |index| PartitionRef { app, partition: PartitionId(index) })
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,114 @@
+//! What others see of a partition: its view, its state, and whether it has ended.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use seriatim_types::WorkspaceId;
+
+use crate::partition::{State, View};
+use crate::watch::{Changed, Interest, Slot, Watchers};
+
+/// What others see of a partition.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    view: Option<View>,
+    state: State,
+    is_over: bool,
+    watchers: Watchers,
+}
+
+impl Shared {
+    pub(crate) fn new(state: State) -> Self {
+        let watchers = Watchers::default();
+        Self { seen: Mutex::new(Seen { view: None, state, is_over: false, watchers }) }
+    }
+
+    /// What readers may see; `None` before the partition has served for the first time.
+    pub(crate) fn view(&self) -> Option<View> {
+        self.seen().view.clone()
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.seen().state.clone()
+    }
+
+    /// Whether its thread has ended.
+    pub(crate) fn is_over(&self) -> bool {
+        self.seen().is_over
+    }
+
+    /// Whether it takes requests, and can be read.
+    pub(crate) fn serves(&self) -> bool {
+        let seen = self.seen();
+        seen.view.is_some() && seen.state == State::Serving && !seen.is_over
+    }
+
+    /// Waits until `is_enough` of what is seen, or until the deadline. Returns whether it was.
+    pub(crate) fn wait(
+        self: &Arc<Self>,
+        deadline: Instant,
+        mut is_enough: impl FnMut(&Self) -> bool,
+    ) -> bool {
+        loop {
+            let changed = Changed::new(self.clone(), Interest::Partition);
+            if is_enough(self) {
+                return true;
+            }
+            if self.is_over() || !changed.wait_until(deadline) {
+                return is_enough(self);
+            }
+        }
+    }
+
+    pub(crate) fn publish(&self, view: View, touched: &[WorkspaceId]) {
+        let mut seen = self.seen();
+        // The old one may be the last to hold its snapshot. It goes when the lock is free.
+        let before = seen.view.replace(view);
+        let told = seen.watchers.take(touched);
+        drop(seen);
+        told.iter().for_each(|slot| slot.tell());
+        drop(before);
+    }
+
+    pub(crate) fn set_state(&self, state: State) {
+        let mut seen = self.seen();
+        if seen.state != state {
+            seen.state = state;
+            Self::tell_all(seen);
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        let mut seen = self.seen();
+        seen.is_over = true;
+        Self::tell_all(seen);
+    }
+
+    /// Tells everybody to look again.
+    pub(crate) fn nudge(&self) {
+        Self::tell_all(self.seen());
+    }
+
+    pub(crate) fn add_watcher(&self, interest: Interest, slot: Arc<Slot>) -> u64 {
+        self.seen().watchers.add(interest, slot)
+    }
+
+    pub(crate) fn remove_watcher(&self, interest: Interest, number: u64) {
+        self.seen().watchers.remove(interest, number);
+    }
+
+    fn tell_all(mut seen: MutexGuard<'_, Seen>) {
+        let told = seen.watchers.take_all();
+        drop(seen);
+        told.iter().for_each(|slot| slot.tell());
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,184 @@
+//! Following a log: first what is stored, then what is added, from the same place.
+//!
+//! ```text
+//!   1 2 3 4 5 6 7 8 9 …      the log, as of the last durable commit
+//!         └─ next            everything before it was given, in order, once
+//! ```
+//!
+//! A subscription has a place in the log and nothing else: no queue that could overflow, so there
+//! is no seam between stored and live at which an event could be lost or given twice, and a slow
+//! subscriber costs no memory. Still nothing is silent: one that had caught up and has fallen too
+//! far behind since is told so, with the place to go on from.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use seriatim_codec::PartitionPrefix;
+use seriatim_core::Committed;
+use seriatim_storage::Schema;
+use seriatim_types::{PartitionId, WorkspaceId, WorkspaceRef};
+
+use crate::reads::{ReadFailed, Reader};
+use crate::shared::Shared;
+use crate::watch::{Changed, Interest};
+
+/// Events that are given at a time.
+const PAGE_EVENTS: usize = 256;
+
+/// A log that can be followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Log {
+    /// That of a workspace, which needs not be there yet.
+    Workspace(WorkspaceRef),
+    /// That of a partition.
+    Partition(PartitionId),
+}
+
+/// A place in a log, from which events are given as they become durable.
+#[derive(Debug)]
+pub struct Subscription {
+    shared: Arc<Shared>,
+    schema: Schema,
+    prefix: PartitionPrefix,
+    followed: Followed,
+    next: u64,
+    /// Whether it has given everything that there was at some time.
+    is_live: bool,
+    lag_max: u64,
+}
+
+#[derive(Debug)]
+enum Followed {
+    Partition,
+    /// A workspace that has no id yet, or whose id was not looked up.
+    Named(WorkspaceRef),
+    Workspace(WorkspaceId),
+}
+
+/// Why a subscription gives no more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubscribeError {
+    /// It had caught up, and has fallen too far behind since. A new one from the given offset on
+    /// misses nothing.
+    #[error("the subscription is {behind} events behind: go on from {resume_from} with a new one")]
+    Lagged {
+        /// The first event that was not given.
+        resume_from: u64,
+        /// How many there are from that one on.
+        behind: u64,
+    },
+    /// The log could not be read.
+    #[error("the log cannot be read")]
+    Read(#[from] ReadFailed),
+    /// The node has ended, and everything before was given.
+    #[error("the node has ended")]
+    Ended,
+}
+
+impl Subscription {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        schema: Schema,
+        prefix: PartitionPrefix,
+        log: Log,
+        from: u64,
+        lag_max: u64,
+    ) -> Self {
+        let followed = match log {
+            Log::Partition(_) => Followed::Partition,
+            Log::Workspace(workspace) => Followed::Named(workspace),
+        };
+        Self { shared, schema, prefix, followed, next: from.max(1), is_live: false, lag_max }
+    }
+
+    /// The offset of the next event that it gives.
+    #[must_use]
+    pub fn next_offset(&self) -> u64 {
+        self.next
+    }
+
+    /// Told when [`take`](Self::take) may give more. Ask for it before taking, so that nothing
+    /// comes in between.
+    #[must_use]
+    pub fn changed(&self) -> Changed {
+        let interest = match &self.followed {
+            Followed::Workspace(workspace) => Interest::Workspace(*workspace),
+            Followed::Partition | Followed::Named(_) => Interest::Partition,
+        };
+        Changed::new(self.shared.clone(), interest)
+    }
+
+    /// Events that are durable and were not given yet, at most a page; none when there are none
+    /// now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot go on.
+    pub fn take(&mut self) -> Result<Vec<Committed>, SubscribeError> {
+        let is_over = self.shared.is_over();
+        let events = self.read()?;
+        if is_over && events.is_empty() {
+            return Err(SubscribeError::Ended);
+        }
+        Ok(events)
+    }
+
+    /// The next events, once there are some.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot go on.
+    pub async fn next(&mut self) -> Result<Vec<Committed>, SubscribeError> {
+        loop {
+            let changed = self.changed();
+            let events = self.take()?;
+            if !events.is_empty() {
+                return Ok(events);
+            }
+            changed.await;
+        }
+    }
+
+    /// The next events, once there are some; none if none came before the deadline.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot go on.
+    pub fn next_before(&mut self, deadline: Instant) -> Result<Vec<Committed>, SubscribeError> {
+        loop {
+            let changed = self.changed();
+            let events = self.take()?;
+            if !events.is_empty() || !changed.wait_until(deadline) {
+                return Ok(events);
+            }
+        }
+    }
+
+    fn read(&mut self) -> Result<Vec<Committed>, SubscribeError> {
+        let Some(view) = self.shared.view() else { return Ok(Vec::new()) };
+        let reader = Reader::new(&view, self.prefix, &self.schema);
+        if let Followed::Named(workspace) = &self.followed {
+            let Some(found) = reader.workspace(workspace)? else { return Ok(Vec::new()) };
+            self.followed = Followed::Workspace(found.id);
+        }
+        let (events, last) = match &self.followed {
+            Followed::Workspace(workspace) => (
+                reader.events(*workspace, self.next, PAGE_EVENTS)?,
+                reader.last_offset(*workspace)?,
+            ),
+            Followed::Partition | Followed::Named(_) => (
+                reader.partition_events(self.next, PAGE_EVENTS)?,
+                view.offset.map_or(0, seriatim_types::PartitionOffset::get),
+            ),
+        };
+        let behind = last.saturating_add(1).saturating_sub(self.next);
+        if self.is_live && behind > self.lag_max {
+            return Err(SubscribeError::Lagged { resume_from: self.next, behind });
+        }
+        // A reader gives events without a hole, from the one that was asked for.
+        let given = u64::try_from(events.len()).expect("a page is short");
+        self.next = self.next.saturating_add(given);
+        self.is_live |= self.next > last;
+        Ok(events)
+    }
+}

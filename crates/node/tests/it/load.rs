@@ -1,0 +1,112 @@
+//! Too much to do, a disk that does not answer, a partition that has stopped: what others see.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use seriatim_codec::{PartitionPrefix, event_key};
+use seriatim_core::Outcome;
+use seriatim_node::{Busy, Node, Reason, Reply, Settings, State, SystemClock, schema};
+use seriatim_storage::{Batch, Store};
+use seriatim_testkit::core::name;
+use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef};
+
+use crate::gate::Gate;
+use crate::node::{PATIENCE, ask, receipt, send, set_up};
+
+fn open(gate: &Arc<Gate>, settings: Settings) -> Node {
+    let node = Node::open(gate.clone(), Arc::new(SystemClock::new()), settings);
+    assert!(node.wait_until_ready(PATIENCE));
+    set_up(&node);
+    node
+}
+
+#[test]
+fn a_flood_is_turned_away_with_the_reason_and_what_was_taken_is_carried_out() {
+    let gate = Gate::new();
+    let node = open(&gate, Settings { queue_max: 50, ..Settings::default() });
+    gate.hold(true);
+    let (sender, replies) = mpsc::channel();
+    for key in 1..=200 {
+        let sender = sender.clone();
+        let answer = move |reply| sender.send(reply).unwrap();
+        node.submit(&name("shop"), ask("flood", key, "1"), answer).unwrap();
+    }
+    // Nothing can be durable, so all but the first fifty are answered at once.
+    let turned_away: Vec<Reply> = replies.iter().take(150).collect();
+    for reply in &turned_away {
+        assert_eq!(*reply, Reply::Busy(Busy::QueueFull { queued: 50 }));
+    }
+    gate.hold(false);
+    drop(sender);
+    let offsets: BTreeSet<u64> = replies.iter().map(|it| receipt(&it).first_offset.get()).collect();
+    assert_eq!(offsets, (1..=50).collect(), "a command that is turned away takes no number");
+}
+
+#[test]
+fn the_end_of_a_node_is_bounded_while_its_disk_does_not_answer() {
+    let gate = Gate::new();
+    let node = open(&gate, Settings::default());
+    gate.hold(true);
+    let (sender, replies) = mpsc::channel();
+    node.submit(&name("shop"), ask("a", 1, "1"), move |reply| sender.send(reply).unwrap()).unwrap();
+    let begun = Instant::now();
+    let not_ended = node.shutdown(Duration::from_millis(20)).unwrap_err();
+    assert!(begun.elapsed() < PATIENCE, "it did not wait for the disk");
+    let first = PartitionRef { app: AppId(1), partition: PartitionId(1) };
+    assert!(not_ended.partitions.contains(&first), "{not_ended:?}");
+    let late = node.submit_and_wait(&name("shop"), ask("a", 2, "2"), PATIENCE).unwrap();
+    assert!(matches!(late, Reply::NotWritten { .. }), "{late:?}");
+    gate.hold(false);
+    let reply = replies.recv_timeout(PATIENCE).unwrap();
+    assert_eq!(receipt(&reply).first_offset.get(), 1, "it was taken before, so it is answered");
+    node.shutdown(PATIENCE).unwrap();
+}
+
+/// An event lies where the next one of partition 1 belongs.
+fn sabotage(gate: &Gate) {
+    let (app, partition) = (AppId(1), PartitionId(1));
+    let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+    let key = event_key(prefix, PartitionOffset::new(2).unwrap());
+    let mut batch = Batch::new();
+    batch.put(schema().table("log").unwrap(), key, Bytes::from_static(b"planted"));
+    gate.commit(batch).unwrap();
+}
+
+#[test]
+fn a_violation_stops_its_partition_and_others_keep_serving() {
+    let gate = Gate::new();
+    let node = open(&gate, Settings::default());
+    send(&node, vec![ask("a", 1, "1"), ask("a", 2, "2")]);
+    sabotage(&gate);
+    let replies = send(&node, vec![ask("a", 3, "1"), ask("a", 4, "2"), ask("a", 5, "3")]);
+    let Reply::Stopped(Reason::Violation { what }) = &replies[0] else {
+        panic!("a violation: {:?}", replies[0])
+    };
+    assert_eq!(receipt(&replies[1]).first_offset.get(), 2);
+    assert_eq!(receipt(&replies[2]).first_offset.get(), 1);
+    assert!(!node.is_ready());
+    let stopped = PartitionRef { app: AppId(1), partition: PartitionId(1) };
+    for (partition, state) in node.partitions() {
+        let reason = Reason::Violation { what: what.clone() };
+        let expected = if partition == stopped { State::Stopped(reason) } else { State::Serving };
+        assert_eq!(state, expected, "{partition:?}");
+    }
+    // What was planted is no event, so a restart stops again, and says why.
+    assert!(node.restart(stopped));
+    let again = loop {
+        let changed = node.changed(stopped, seriatim_node::Interest::Partition).unwrap();
+        let state = node.partitions().into_iter().find(|(name, _)| *name == stopped).unwrap().1;
+        match state {
+            State::Stopped(Reason::Unreadable { what }) => break what,
+            State::Stopped(_) | State::Actualizing(_) | State::Serving => {
+                assert!(changed.wait_until(Instant::now() + PATIENCE));
+            }
+        }
+    };
+    assert!(again.starts_with("Event cannot be read"), "{again}");
+    let replies = send(&node, vec![ask("a", 6, "2"), ask("a", 7, "1")]);
+    assert!(matches!(&replies[0], Reply::Applied(Outcome::Committed(_))), "{:?}", replies[0]);
+    assert!(matches!(&replies[1], Reply::Stopped(Reason::Unreadable { .. })), "{:?}", replies[1]);
+}

@@ -49,7 +49,9 @@ pub enum RowChange {
 }
 
 impl RowChange {
-    fn value(&self) -> Option<&Bytes> {
+    /// The new value; `None` for a row that is removed.
+    #[must_use]
+    pub fn value(&self) -> Option<&Bytes> {
         match self {
             Self::Put(value) | Self::Insert(value) => Some(value),
             Self::Delete => None,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! A lone request is synced by the thread that committed it: every hop between threads costs more
-//! than the commit. Under load the next commit is prepared while the last one is on its way to the
-//! disk, and requests that arrive meanwhile form the next batch. There is no timer.
+//! than the commit. As soon as two wait, the next commit is prepared while the last one is on its
+//! way to the disk, and requests that arrive meanwhile form the next batch. There is no timer.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -199,8 +199,10 @@ impl Owner {
         let step = self.partition.run(now);
         give(step.replies);
         let Some(flight) = step.flight else { return step.has_more };
-        // Flights land in their order: this one lands here only if it is alone.
-        if step.has_more || self.partition.in_flight() > 1 {
+        // Flights land in their order: this one lands here only if it is alone. Where several
+        // requests wait for it, more will come, and this thread should be free for them.
+        let is_lone = flight.replies.len() <= 1 && self.partition.in_flight() == 1;
+        if step.has_more || !is_lone {
             let (shared, post) = (self.shared.clone(), self.post.clone());
             let landing = Landing { flight, shared, post, owner: self.own.clone() };
             self.syncer.send(landing).expect("the syncer outlives the owners");

@@ -9,6 +9,7 @@ mod node;
 mod partition;
 mod reads;
 mod reply;
+mod row_cache;
 mod settings;
 mod shared;
 mod subscription;

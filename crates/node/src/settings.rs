@@ -13,6 +13,8 @@ pub struct Settings {
     pub commits_in_flight_max: usize,
     /// Rows of numbers that are kept in memory, for each partition.
     pub cached_rows_max: usize,
+    /// Rows of workspaces that are kept in memory, for each partition, at least 1.
+    pub cached_workspaces_max: usize,
     /// Rows of numbers that may wait for a checkpoint. At least those of four commits are allowed.
     pub unflushed_rows_max: usize,
     /// How long numbers wait for a checkpoint at least.
@@ -32,6 +34,7 @@ impl Default for Settings {
             queue_max: 4096,
             commits_in_flight_max: 2,
             cached_rows_max: 100_000,
+            cached_workspaces_max: 20_000,
             unflushed_rows_max: 4096,
             checkpoint_delay: Duration::from_millis(5),
             tick_interval: Duration::from_secs(1),

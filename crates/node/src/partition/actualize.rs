@@ -12,6 +12,7 @@ use seriatim_sequencer::{Progress, Row, RowKey, RowsRead, Series};
 use seriatim_storage::{KeyRange, ReadError, Scan, ScanError};
 use seriatim_types::{Event, PartitionOffset, Time};
 
+use super::commit::Wake;
 use super::{Partition, Phase, Step};
 use crate::reply::Reason;
 use crate::tables::Tables;
@@ -88,7 +89,7 @@ impl<R> Partition<R> {
             return checkpointed;
         }
         // What was found may not be on the disk yet: the process may have died before its sync.
-        self.fly(Vec::new(), Vec::new())
+        self.fly(Vec::new(), Wake::default())
     }
 }
 

@@ -6,14 +6,15 @@ use bytes::Bytes;
 use seriatim_codec::{
     CheckpointHead, PartitionPrefix, Table as RowTable, encode_row, head_key, tree_node_key,
 };
-use seriatim_core::{Effects, Machine, RowChange, Rows, TreeNode, Write};
-use seriatim_sequencer::{Checkpoint, RowsRead, Series};
+use seriatim_core::{Effects, Machine, Outgoing, RowChange, Rows, TreeNode, Write};
+use seriatim_sequencer::{Checkpoint, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
-use seriatim_types::{Body, Entry, Epoch, Time};
+use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Flight, Partition, Phase, Step, View};
 use crate::reply::{Reason, Reply};
+use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
 
@@ -27,7 +28,35 @@ type Replies<R> = Vec<(R, Reply)>;
 /// What was applied and waits to be committed.
 struct Applied<R> {
     replies: Replies<R>,
-    effects: Vec<Effects>,
+    writes: Vec<Write>,
+    tickets: Vec<Ticket>,
+    nodes: Vec<TreeNode>,
+    wake: Wake,
+}
+
+/// Who is told once a commit is durable.
+#[derive(Default)]
+pub(super) struct Wake {
+    touched: Vec<WorkspaceId>,
+    messages: Vec<Outgoing>,
+}
+
+impl<R> Applied<R> {
+    fn new() -> Self {
+        let (replies, writes, tickets) = (Vec::new(), Vec::new(), Vec::new());
+        Self { replies, writes, tickets, nodes: Vec::new(), wake: Wake::default() }
+    }
+
+    fn add(&mut self, handle: Option<R>, effects: Effects) {
+        let Effects { outcome, writes, events, nodes, messages, ticket } = effects;
+        self.replies.extend(handle.map(|handle| (handle, Reply::Applied(outcome))));
+        self.writes.extend(writes);
+        self.tickets.extend(ticket);
+        self.nodes.extend(nodes);
+        // All events of an entry are of one workspace.
+        self.wake.touched.extend(events.first().map(|committed| committed.event.workspace));
+        self.wake.messages.extend(messages);
+    }
 }
 
 impl<R> Partition<R> {
@@ -75,47 +104,48 @@ impl<R> Partition<R> {
         let Phase::Serving(machine) = &mut self.phase else {
             unreachable!("only a partition that serves applies entries")
         };
-        let (mut rows, numbers) = match fetch(&self.tables, self.prefix, machine, entries) {
+        let fetched = fetch(&self.tables, &mut self.cache, self.prefix, machine, entries);
+        let (mut rows, numbers) = match fetched {
             Ok(fetched) => fetched,
             Err(reason) => return Err(stopped(reason, handles)),
         };
-        let mut effects = Vec::with_capacity(entries.len());
+        let mut applied = Applied::new();
+        let mut handles = handles.into_iter();
         let mut bytes = 0_usize;
-        for entry in entries {
+        let mut count = 0_usize;
+        for (entry, handle) in entries.iter().zip(handles.by_ref()) {
             match machine.apply(entry, &mut rows, &numbers) {
-                Ok(effect) => {
-                    bytes = bytes.saturating_add(size_of_writes(&effect.writes));
-                    effects.push(effect);
+                Ok(effects) => {
+                    bytes = bytes.saturating_add(size_of_writes(&effects.writes));
+                    applied.add(handle, effects);
                 }
-                Err(fault) => return Err(stopped(unusable(&fault), handles)),
+                Err(fault) => {
+                    let waiting = applied.replies.into_iter().map(|(handle, _)| Some(handle));
+                    let waiting = waiting.chain([handle]).chain(handles).collect();
+                    return Err(stopped(unusable(&fault), waiting));
+                }
             }
+            count = count.saturating_add(1);
             if bytes >= COMMIT_BYTES {
                 break;
             }
         }
-        let mut handles = handles;
-        let back = handles.split_off(effects.len());
-        let rest = entries.iter().skip(effects.len()).map(|entry| entry.body.clone());
-        for waiting in rest.zip(back).collect::<Vec<_>>().into_iter().rev() {
+        let rest = entries.iter().skip(count).map(|entry| entry.body.clone());
+        for waiting in rest.zip(handles).collect::<Vec<_>>().into_iter().rev() {
             self.queue.push_front(waiting);
         }
-        let replies = handles.into_iter().zip(&effects).filter_map(|(handle, effect)| {
-            handle.map(|handle| (handle, Reply::Applied(effect.outcome.clone())))
-        });
-        Ok(Applied { replies: replies.collect(), effects })
+        Ok(applied)
     }
 
     /// Writes what was applied, and with it the numbers that wait for a checkpoint.
     fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
-        let Applied { replies, mut effects } = applied;
-        let writes = effects.iter_mut().flat_map(|effect| std::mem::take(&mut effect.writes));
-        let mut writes: Vec<Write> = writes.collect();
+        let Applied { replies, mut writes, tickets, nodes, wake } = applied;
         if writes.is_empty() {
             // Refusals and repetitions change nothing, but wait for what they were decided on.
-            return self.fly(replies, effects);
+            return self.fly(replies, wake);
         }
-        let machine = self.machine();
-        writes.push(machine.partition_write());
+        writes.push(self.machine().partition_write());
+        writes.iter().for_each(|write| self.cache.write(write));
         let mut batch = batch_of(&self.tables, writes);
         let checkpoint = self.take_checkpoint(now, &mut batch);
         let committed = self.tables.store.commit(batch);
@@ -123,14 +153,12 @@ impl<R> Partition<R> {
         if let Err(error) = committed {
             return self.not_committed(&error, replies);
         }
-        for effect in &mut effects {
-            if let Some(ticket) = effect.ticket.take() {
-                let flushed = self.machine().sequencer_mut().flush(ticket);
-                flushed.expect("transactions are flushed in their order");
-            }
-            self.nodes.append(&mut effect.nodes);
+        for ticket in tickets {
+            let flushed = self.machine().sequencer_mut().flush(ticket);
+            flushed.expect("transactions are flushed in their order");
         }
-        self.fly(replies, effects)
+        self.nodes.extend(nodes);
+        self.fly(replies, wake)
     }
 
     /// A commit of the numbers alone: when idle, after reading the log, on shutdown.
@@ -192,7 +220,7 @@ impl<R> Partition<R> {
     }
 
     /// What was committed waits for the disk.
-    pub(super) fn fly(&mut self, replies: Replies<R>, effects: Vec<Effects>) -> Step<R> {
+    pub(super) fn fly(&mut self, replies: Replies<R>, wake: Wake) -> Step<R> {
         let row = self.machine().row();
         let (offset, time) = (row.offset, row.time);
         let snapshot = match self.tables.store.snapshot() {
@@ -206,12 +234,7 @@ impl<R> Partition<R> {
                 return Step { replies, ..Step::idle() };
             }
         };
-        let (mut touched, mut messages) = (Vec::new(), Vec::new());
-        for effect in effects {
-            // All events of an entry are of one workspace.
-            touched.extend(effect.events.first().map(|committed| committed.event.workspace));
-            messages.extend(effect.messages);
-        }
+        let Wake { mut touched, messages } = wake;
         touched.sort_unstable();
         touched.dedup();
         self.in_flight = self.in_flight.saturating_add(1);
@@ -268,6 +291,7 @@ impl<R> Partition<R> {
 /// Everything that the entries will read.
 fn fetch(
     tables: &Tables,
+    cache: &mut RowCache,
     prefix: PartitionPrefix,
     machine: &Machine,
     entries: &[Entry],
@@ -282,9 +306,17 @@ fn fetch(
             !set.is_complete
         });
         wanted.retain(|row| !rows.knows(row));
+        wanted.retain(|row| match cache.get(row) {
+            Some(value) => {
+                rows.fetched(row.clone(), Some(value));
+                false
+            }
+            None => true,
+        });
         let keys: Vec<_> = wanted.iter().map(|row| tables.place(row)).collect();
         let values = tables.store.get_many(&keys).map_err(|error| failed(&error))?;
         for (row, value) in wanted.into_iter().zip(values) {
+            cache.read(&row, value.as_ref());
             rows.fetched(row, value);
         }
     }

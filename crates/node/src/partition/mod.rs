@@ -30,6 +30,7 @@ use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, PartitionOffset, Time, WorkspaceId};
 
 use crate::reply::{Busy, Reason, Reply};
+use crate::row_cache::RowCache;
 use crate::settings::Settings;
 use crate::tables::Tables;
 
@@ -44,6 +45,7 @@ pub struct Partition<R> {
     /// Requests, and entries of the partition's own that nobody waits for.
     queue: VecDeque<(Body, Option<R>)>,
     in_flight: usize,
+    cache: RowCache,
     /// Nodes of trees whose events are committed and that no checkpoint holds yet.
     nodes: Vec<TreeNode>,
     checkpointed_at: Time,
@@ -112,6 +114,7 @@ impl<R> Partition<R> {
             phase: Phase::Actualizing(Box::default()),
             queue: VecDeque::new(),
             in_flight: 0,
+            cache: RowCache::new(settings.cached_workspaces_max.max(1)),
             nodes: Vec::new(),
             checkpointed_at: Time(0),
             ticked_at: Time(0),
@@ -179,6 +182,7 @@ impl<R> Partition<R> {
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
         self.phase = Phase::Actualizing(Box::default());
         self.nodes.clear();
+        self.cache.clear();
         let why = "the partition was restarted".to_owned();
         self.drain(&Reply::NotWritten { why })
     }

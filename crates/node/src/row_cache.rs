@@ -1,0 +1,52 @@
+//! Rows of workspaces that were read before: nearly every command asks for one, and hardly any
+//! changes it.
+//!
+//! **Invariant:** a cached row is as the last commit left it. A partition alone writes its rows, so
+//! whoever commits says here what has changed, and forgets everything when a commit fails.
+
+use bytes::Bytes;
+use hashlink::LruCache;
+use seriatim_codec::Table;
+use seriatim_core::{RowId, Write};
+
+/// The rows that were used last.
+pub(crate) struct RowCache {
+    rows: LruCache<Bytes, Bytes>,
+}
+
+impl RowCache {
+    pub(crate) fn new(rows_max: usize) -> Self {
+        Self { rows: LruCache::new(rows_max) }
+    }
+
+    pub(crate) fn get(&mut self, row: &RowId) -> Option<Bytes> {
+        if row.table == CACHED { self.rows.get(&row.key).cloned() } else { None }
+    }
+
+    /// A row was read.
+    pub(crate) fn read(&mut self, row: &RowId, value: Option<&Bytes>) {
+        if let Some(value) = value.filter(|_| row.table == CACHED) {
+            self.rows.insert(row.key.clone(), value.clone());
+        }
+    }
+
+    /// A row is about to be written.
+    pub(crate) fn write(&mut self, write: &Write) {
+        if write.row.table == CACHED {
+            match write.change.value() {
+                Some(value) if self.rows.contains_key(&write.row.key) => {
+                    self.rows.insert(write.row.key.clone(), value.clone());
+                }
+                Some(_) => {}
+                None => _ = self.rows.remove(&write.row.key),
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+    }
+}
+
+/// The table that has the rows of workspaces and their names.
+const CACHED: Table = Table::Partition;

@@ -27,6 +27,7 @@ mod contenders;
 pub mod fill;
 mod filled;
 mod machine;
+pub mod node;
 mod reads;
 mod reopen;
 pub mod report;
@@ -45,6 +46,7 @@ use anyhow::Result;
 use tempfile::TempDir;
 
 use crate::filled::Filled;
+use crate::node::NodeSizes;
 use crate::report::Report;
 use crate::sequencer::SequencerSizes;
 use crate::sizes::Sizes;
@@ -99,6 +101,19 @@ pub fn sequencer(options: &Options, sizes: &SequencerSizes) -> Result<Report> {
     let mode = format!("{}: {} rounds of draws", options.sizes.name, options.sizes.rounds);
     let facts = machine::facts(options, mode, run.started.elapsed())?;
     Ok(Report { title: "Sequencer".to_owned(), facts, tables })
+}
+
+/// Runs all measurements of the node.
+///
+/// # Errors
+///
+/// When the node fails, or does not do what it was asked for.
+pub fn node(options: &Options, sizes: &NodeSizes) -> Result<Report> {
+    let run = Run { options, started: Instant::now() };
+    let tables = node::measure(&run, sizes)?;
+    let mode = format!("{}: {} rounds", options.sizes.name, options.sizes.rounds);
+    let facts = machine::facts(options, mode, run.started.elapsed())?;
+    Ok(Report { title: "Node".to_owned(), facts, tables })
 }
 
 /// A run that is under way.

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use seriatim_bench::fill::{self, Then};
+use seriatim_bench::node::{NodeSizes, ready};
 use seriatim_bench::sequencer::{SequencerSizes, touch};
 use seriatim_bench::sizes::Sizes;
-use seriatim_bench::{Options, sequencer, storage};
+use seriatim_bench::{Options, node, sequencer, storage};
 
 const USAGE: &str = "\
-usage: bench storage|sequencer [--short | --long] [--folder DIR] [--report FILE] [-o json]
+usage: bench storage|sequencer|node [--short | --long] [--folder DIR] [--report FILE] [-o json]
 
   --short        about a minute (the default)
   --long         about ten minutes
@@ -34,6 +35,10 @@ fn main() -> Result<ExitCode> {
         touch(way, workspaces.parse()?)?;
         return Ok(ExitCode::SUCCESS);
     }
+    if let ["work", folder, events, workspaces] = words.as_slice() {
+        ready::work(folder.as_ref(), events.parse()?, workspaces.parse()?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let Some(asked) = Asked::parse(&words) else {
         eprint!("{USAGE}");
         return Ok(ExitCode::from(2));
@@ -50,6 +55,8 @@ fn main() -> Result<ExitCode> {
             sequencer(&options, &SequencerSizes::long())?
         }
         Subject::Sequencer => sequencer(&options, &SequencerSizes::short())?,
+        Subject::Node if options.sizes.name == "long" => node(&options, &NodeSizes::long())?,
+        Subject::Node => node(&options, &NodeSizes::short())?,
     };
     print!("{}", if asked.json { report.json() } else { report.text() });
     if let Some(file) = asked.report {
@@ -61,6 +68,7 @@ fn main() -> Result<ExitCode> {
 enum Subject {
     Storage,
     Sequencer,
+    Node,
 }
 
 struct Asked {
@@ -77,6 +85,7 @@ impl Asked {
         let subject = match *subject {
             "storage" => Subject::Storage,
             "sequencer" => Subject::Sequencer,
+            "node" => Subject::Node,
             _ => return None,
         };
         let mut asked = Self {

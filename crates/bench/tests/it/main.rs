@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
+use seriatim_bench::node::NodeSizes;
 use seriatim_bench::sequencer::SequencerSizes;
 use seriatim_bench::sizes::Sizes;
-use seriatim_bench::{Options, sequencer, storage};
+use seriatim_bench::{Options, node, sequencer, storage};
 
 const BENCH: &str = env!("CARGO_BIN_EXE_bench");
 
@@ -101,4 +102,35 @@ fn a_bad_command_line_is_answered_with_the_usage() {
             String::from_utf8_lossy(&output.stderr).starts_with("usage: bench storage|sequencer")
         );
     }
+}
+
+#[test]
+fn every_measurement_of_the_node_is_made_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options {
+        sizes: tiny(),
+        folder: folder.path().to_owned(),
+        filler: BENCH.into(),
+        command_line: "a test".to_owned(),
+    };
+    let sizes = NodeSizes {
+        commands: 300,
+        lone: 100,
+        keys: 400,
+        retries: 50,
+        killed: [(200, 50), (500, 400)],
+    };
+    let report = node(&options, &sizes).unwrap();
+    let shapes: Vec<_> =
+        report.tables.iter().map(|it| (it.title, it.rows.len(), it.columns.len())).collect();
+    let expected = [
+        ("throughput", 4, 9),
+        ("a lone submitter", 1, 5),
+        ("trust levels and proofs", 4, 2),
+        ("a flood of one workspace", 1, 7),
+        ("retries", 1, 5),
+        ("ready after SIGKILL", 3, 5),
+        ("memory and disk", 2, 2),
+    ];
+    assert_eq!(shapes, expected);
 }

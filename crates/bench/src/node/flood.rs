@@ -1,0 +1,108 @@
+//! One client floods a workspace; another one, in another partition, goes on with its work.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use seriatim_node::{Node, Reply};
+
+use super::shop::{Sales, Shop, app_name, open_shop, open_store, send};
+use super::{NodeSizes, progress_of};
+use crate::Run;
+use crate::report::Table;
+use crate::rounds::{Series, percentile};
+
+/// In partition 0 of two, and in the other.
+const FLOODED: u64 = 2;
+const QUIET: u64 = 1;
+
+/// What the one who floods got.
+#[derive(Default)]
+struct Answers {
+    taken: AtomicU64,
+    busy: AtomicU64,
+}
+
+pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
+    let mut figures: [Series; 6] = Default::default();
+    for round in 1..=run.sizes().rounds {
+        progress_of(run, "a flood", round);
+        for (series, figure) in figures.iter_mut().zip(one(run, sizes)?) {
+            series.push(figure);
+        }
+    }
+    let [quiet, _, flooded, ..] = &figures;
+    let mut values: Vec<f64> = figures.iter().map(Series::median).collect();
+    values.push(flooded.ratio(quiet));
+    Ok(Table {
+        title: "a flood of one workspace",
+        meaning: "A lone submitter in one partition, milliseconds, before and while another \
+                  client sends to a workspace of another partition without waiting for answers, \
+                  as fast as a thread can. Both partitions share two cores, the disk and its \
+                  syncs; what the flood costs the other is their share.",
+        columns: vec![
+            "p50 before",
+            "p99 before",
+            "p50 during",
+            "p99 during",
+            "flood: taken/s",
+            "flood: busy/s",
+            "p50 during / before",
+        ],
+        rows: vec![("other partition".to_owned(), values)],
+    })
+}
+
+fn one(run: &Run<'_>, sizes: &NodeSizes) -> Result<[f64; 6]> {
+    let folder = run.folder()?;
+    let shop = Shop { partitions: 2, ..Shop::default() };
+    let node = open_shop(open_store(&folder.path().join("node"))?, shop)?;
+    let sales = Sales::new();
+    let lone = |first: u64| {
+        let one = |number| {
+            let command = sales.command_of("quiet", first + number, QUIET);
+            let started = Instant::now();
+            send(&node, command)?;
+            Ok(started.elapsed().as_secs_f64() * 1e3)
+        };
+        (0..sizes.lone).map(one).collect::<Result<Vec<f64>>>()
+    };
+    let before = lone(0)?;
+    let is_over = AtomicBool::new(false);
+    let answers = Arc::new(Answers::default());
+    let (during, seconds) = std::thread::scope(|scope| {
+        scope.spawn(|| flood(&node, &sales, &is_over, &answers));
+        let started = Instant::now();
+        let during = lone(sizes.lone);
+        is_over.store(true, Ordering::Relaxed);
+        Ok::<_, anyhow::Error>((during?, started.elapsed().as_secs_f64()))
+    })?;
+    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let (taken, busy) = (count(&answers.taken), count(&answers.busy));
+    ensure!(busy > 0.0, "the flood was never turned away");
+    Ok([
+        percentile(&before, 0.5),
+        percentile(&before, 0.99),
+        percentile(&during, 0.5),
+        percentile(&during, 0.99),
+        taken / seconds,
+        busy / seconds,
+    ])
+}
+
+fn flood(node: &Node, sales: &Sales, is_over: &AtomicBool, answers: &Arc<Answers>) {
+    let app = app_name();
+    let mut number = 1 << 40;
+    while !is_over.load(Ordering::Relaxed) {
+        let answers = answers.clone();
+        let count = move |reply: Reply| {
+            let counter =
+                if matches!(reply, Reply::Busy(_)) { &answers.busy } else { &answers.taken };
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
+        let sent = node.submit(&app, sales.command_of("flood", number, FLOODED), count);
+        sent.expect("the app is there");
+        number += 1;
+    }
+}

@@ -1,0 +1,73 @@
+//! The node on its real storage.
+
+mod flood;
+mod levels;
+mod load;
+mod lone;
+pub mod ready;
+mod recording;
+mod shop;
+mod throughput;
+mod window;
+
+use anyhow::Result;
+
+use crate::Run;
+use crate::report::Table;
+
+/// The sizes of the measurements of the node.
+#[derive(Debug, Clone)]
+pub struct NodeSizes {
+    /// Commands per round.
+    pub commands: u64,
+    /// Commands per round of a submitter that is alone.
+    pub lone: u64,
+    /// Keys in the window.
+    pub keys: u64,
+    /// Retries of them.
+    pub retries: u64,
+    /// Events and workspaces of the nodes that are killed; the small one and the large one.
+    pub killed: [(u64, u64); 2],
+}
+
+impl NodeSizes {
+    /// About a minute.
+    #[must_use]
+    pub fn short() -> Self {
+        Self {
+            commands: 20_000,
+            lone: 1_000,
+            keys: 50_000,
+            retries: 2_000,
+            killed: [(10_000, 5_000), (100_000, 50_000)],
+        }
+    }
+
+    /// What reports are made of.
+    #[must_use]
+    pub fn long() -> Self {
+        Self {
+            commands: 100_000,
+            lone: 4_000,
+            keys: 1_000_000,
+            retries: 10_000,
+            killed: [(1_000_000, 500_000), (10_000_000, 5_000_000)],
+        }
+    }
+}
+
+pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Vec<Table>> {
+    let mut tables = vec![
+        throughput::measure(run, sizes)?,
+        lone::measure(run, sizes)?,
+        levels::measure(run, sizes)?,
+        flood::measure(run, sizes)?,
+        window::measure(run, sizes)?,
+    ];
+    tables.extend(ready::measure(run, sizes)?);
+    Ok(tables)
+}
+
+fn progress_of(run: &Run<'_>, what: &str, round: u64) {
+    run.progress(&format!("{what}, round {round} of {}", run.sizes().rounds));
+}

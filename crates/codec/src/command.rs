@@ -5,7 +5,7 @@
 //!                 2 workspace_name  string          6 deadline     optional uint64
 //!                   exactly one of 1 and 2          7 if_offset    optional uint64
 //!                 3 client          bytes           8 events       repeated CommandEvent
-//!                 4 key             16 bytes
+//!                 4 key             16 bytes        9 include_proof bool
 //!  CommandEvent   1 name string · 2 args Template · 3 changes repeated CommandChange
 //!  Template       1 text bytes, plain · 2 reserved: text, protected · 3 holes repeated Hole
 //!  Hole           1 at              uint64          4 next         string, a sequence
@@ -48,6 +48,7 @@ impl Message for Command {
         to.optional_time(6, self.deadline);
         to.optional_integer(7, self.if_offset);
         to.repeated(8, &self.events);
+        to.integer(9, u64::from(self.include_proof));
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -59,6 +60,7 @@ impl Message for Command {
             deadline: from.optional_time(6)?,
             if_offset: from.optional_integer(7)?,
             events: from.repeated(8)?,
+            include_proof: from.boolean(9)?,
         })
     }
 }

@@ -42,5 +42,6 @@ pub fn receipt(events: &[Event]) -> Option<Receipt> {
         ids,
         numbers: events.iter().flat_map(|event| event.numbers.iter().cloned()).collect(),
         committed_at: first.time,
+        proof: None,
     })
 }

@@ -70,6 +70,13 @@ impl Frontier {
         self.hashes.push(hash);
     }
 
+    /// What the next leaf will be hashed with, from below: its proof of inclusion, once it is the
+    /// last.
+    #[must_use]
+    pub fn path_of_next(&self) -> Vec<Hash> {
+        self.hashes.iter().rev().copied().collect()
+    }
+
     /// The root of the tree.
     #[must_use]
     pub fn root(&self) -> Hash {

@@ -21,10 +21,10 @@ pub use clock::{Clock, SystemClock};
 pub use node::{AskError, Node, NotEnded};
 pub use partition::{Flight, Partition, State, Step, View};
 pub use reads::{
-    ClientState, Consistency, Head, Inclusion, ProofFailed, ReadFailed, Reader, SequenceState,
-    Workspace,
+    ClientState, Consistency, Head, ProofFailed, ReadFailed, Reader, SequenceState, Workspace,
 };
 pub use reply::{Busy, Reason, Reply};
+pub use seriatim_types::Inclusion;
 pub use settings::Settings;
 pub use subscription::{Log, SubscribeError, Subscription};
 pub use tables::schema;

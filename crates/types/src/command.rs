@@ -18,6 +18,8 @@ pub struct Command {
     pub deadline: Option<Time>,
     /// The last offset of the workspace that the client has seen; 0 for none.
     pub if_offset: Option<u64>,
+    /// Whether the receipt is to come with a proof.
+    pub include_proof: bool,
     /// What shall happen, one after the other.
     pub events: Vec<CommandEvent>,
 }

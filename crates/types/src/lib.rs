@@ -40,6 +40,6 @@ pub use ids::{AppId, ClientId, Incarnation, KindId, PartitionId, SequenceId, Wor
 pub use keys::{Fingerprint, Hash, Key};
 pub use names::{EntityKey, FieldName, Name, utf16_order};
 pub use numbers::{Epoch, NUMBER_MAX, Number, PartitionOffset, Time, Year};
-pub use receipt::Receipt;
+pub use receipt::{Inclusion, Receipt};
 pub use rows::{EntityRow, KeyRow, PartitionRow, RecordRow, WorkspaceRow};
 pub use template::{Filler, Hole, NumberDrawn, Shown, Template};

@@ -1,6 +1,6 @@
 //! The answer to a command.
 
-use crate::{Number, NumberDrawn, PartitionOffset, Time, WorkspaceId};
+use crate::{Hash, Number, NumberDrawn, PartitionOffset, Time, WorkspaceId};
 
 /// The answer to a command: all numbers that it was given. It is made of the stored events alone,
 /// so a repeated command is given the same again.
@@ -26,4 +26,18 @@ pub struct Receipt {
     pub numbers: Vec<NumberDrawn>,
     /// The time of the entry.
     pub committed_at: Time,
+    /// If it was asked for: that the last event is in the workspace's log as it was right behind
+    /// that event. It follows from the log, so a repetition can be given the same.
+    pub proof: Option<Box<Inclusion>>,
+}
+
+/// That an event is in a workspace's log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Inclusion {
+    /// The hash of the event.
+    pub leaf: Hash,
+    /// What the leaf is hashed with, from below.
+    pub path: Vec<Hash>,
+    /// The root of the tree of the size that was asked for.
+    pub root: Hash,
 }

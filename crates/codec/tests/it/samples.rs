@@ -67,6 +67,10 @@ pub(crate) fn entries() -> Vec<Sample> {
     vec![
         sample("command with every kind of change", &entry(Body::Command(rich_command()))),
         sample("minimal command", &entry(Body::Command(minimal_command()))),
+        sample(
+            "command that asks for a proof",
+            &entry(Body::Command(Command { include_proof: true, ..minimal_command() })),
+        ),
         sample("declare", &entry(Body::Declare(declare()))),
         sample("tick without items", &entry(Body::Tick(Tick::default()))),
         sample("tick", &entry(Body::Tick(tick()))),
@@ -382,6 +386,7 @@ pub(crate) fn minimal_command() -> Command {
         fingerprint: fingerprint(),
         deadline: None,
         if_offset: None,
+        include_proof: false,
         events: vec![],
     }
 }

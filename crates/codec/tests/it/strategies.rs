@@ -381,9 +381,21 @@ fn record_definition() -> impl Strategy<Value = RecordDefinition> {
 fn command() -> BoxedStrategy<Command> {
     let identity = (client(), any::<[u8; 16]>(), fingerprint());
     let conditions = (option::of(time()), option::of(integer()));
-    (workspace_ref(), identity, conditions, vec(command_event(), 0..3))
-        .prop_map(|(workspace, (client, key, fingerprint), (deadline, if_offset), events)| {
-            Command { workspace, client, key: Key(key), fingerprint, deadline, if_offset, events }
+    let asked = (vec(command_event(), 0..3), any::<bool>());
+    (workspace_ref(), identity, conditions, asked)
+        .prop_map(|(workspace, identity, (deadline, if_offset), (events, include_proof))| {
+            let (client, key, fingerprint) = identity;
+            let key = Key(key);
+            Command {
+                workspace,
+                client,
+                key,
+                fingerprint,
+                deadline,
+                if_offset,
+                include_proof,
+                events,
+            }
         })
         .boxed()
 }

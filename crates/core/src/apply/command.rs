@@ -4,7 +4,7 @@ use seriatim_sequencer::{Begin, RowsRead};
 use seriatim_types::{Command, KeyRow, Time, WorkspaceId};
 
 use super::workspace::find;
-use super::{begin, commit, keep};
+use super::{Decided, begin, commit, keep};
 use crate::decide::{Ground, Stop, decide};
 use crate::effects::{Effects, Outcome};
 use crate::home::SYSTEM_APP;
@@ -50,7 +50,8 @@ pub(crate) fn command(
     let events = decide(&ground, command, &mut draws, &mut draft)?;
     let receipt = receipt(&events).expect("these are all events of the command");
     let outcome = Outcome::Committed(receipt);
-    let (settled, effects) = commit(machine, draft, draws, events, outcome);
+    let decided = Decided { outcome, wants_proof: command.include_proof };
+    let (settled, effects) = commit(machine, draft, draws, events, decided);
     Ok(keep(settled, effects, rows))
 }
 

@@ -8,7 +8,7 @@ use seriatim_types::{
 };
 
 use super::workspace::find;
-use super::{begin, commit, keep};
+use super::{Decided, begin, commit, keep};
 use crate::change::{self, At, definition_of, outbox_targets};
 use crate::decide::Stop;
 use crate::defined::Defined;
@@ -67,7 +67,8 @@ pub(crate) fn define(
     }
     let messages = messages(machine, &draft, workspace.id, version, &definition)?;
     let outcome = Outcome::Defined { app, version, is_new: true };
-    let (settled, effects) = commit(machine, draft, draws, vec![event], outcome);
+    let decided = Decided { outcome, wants_proof: false };
+    let (settled, effects) = commit(machine, draft, draws, vec![event], decided);
     Ok(keep(settled, Effects { messages, ..effects }, rows))
 }
 

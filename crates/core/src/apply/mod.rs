@@ -11,7 +11,7 @@ mod workspace;
 use seriatim_codec::Stored;
 use seriatim_merkle::{Frontier, leaf_hash};
 use seriatim_sequencer::{Begin, BeginError, Draws, RowsRead};
-use seriatim_types::{Event, WorkspaceId};
+use seriatim_types::{Event, Inclusion, WorkspaceId};
 
 use crate::decide::{Stop, log_is_full};
 use crate::effects::{Committed, Effects, Outcome, TreeNode};
@@ -56,25 +56,38 @@ fn commit(
     mut draft: Draft<'_>,
     mut draws: Draws,
     events: Vec<Event>,
-    outcome: Outcome,
+    decided: Decided,
 ) -> (Settled, Effects) {
+    let Decided { outcome, wants_proof } = decided;
     let mut effects = Effects::only(outcome);
     let trust = machine.trust();
     let first = events.first().expect("a command has events");
     let workspace = first.workspace;
     let mut tree = open_tree(&mut draws, workspace, first.offset.get().saturating_sub(1));
+    let mut proof = None;
     for event in events {
         let bytes = event.to_bytes();
         let leaf = leaf_hash(&bytes);
+        proof = wants_proof.then(|| (leaf, tree.path_of_next()));
         tree.push(leaf, &mut |node, hash| effects.nodes.push(TreeNode { workspace, node, hash }));
         evolve_event(&mut draft, machine.home, trust, &mut machine.row, &event, bytes.clone());
         effects.events.push(Committed { event, bytes, leaf });
+    }
+    if let (Outcome::Committed(receipt), Some((leaf, path))) = (&mut effects.outcome, proof) {
+        receipt.proof = Some(Box::new(Inclusion { leaf, path, root: tree.root() }));
     }
     *draws.frontier_mut() = tree.into_hashes();
     let staged = machine.sequencer.stage(draws);
     effects.ticket = Some(staged.expect("nothing else was staged since the draws began"));
     let settled = draft.settle();
     (settled, effects)
+}
+
+/// What an entry that makes events comes to.
+struct Decided {
+    outcome: Outcome,
+    /// Whether its receipt is to have a proof of its last event.
+    wants_proof: bool,
 }
 
 /// The tree over the workspace's log, as it was before the first event.

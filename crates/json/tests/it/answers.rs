@@ -74,6 +74,7 @@ fn receipt() -> Receipt {
         ids: vec![(1, number(200_019)), (2, number(200_020))],
         numbers: vec![invoice_number(), ticket_number()],
         committed_at: NOON,
+        proof: None,
     }
 }
 

@@ -14,6 +14,8 @@ fn every_size_has_one_hash_for_each_of_its_bits_and_the_root_of_the_rfc() {
     let mut frontier = Frontier::default();
     assert_eq!(frontier.root(), empty_root());
     for (size, event) in (1..).zip(&events) {
+        let path = frontier.path_of_next();
+        assert_eq!(path, rfc::path(size - 1, &events[..size]), "the last of {size} leaves");
         frontier.push(leaf_hash(event), &mut |_, _| ());
         assert_eq!(frontier.size(), size as u64);
         assert_eq!(frontier.hashes(), subtrees(&events[..size]), "{size} leaves");

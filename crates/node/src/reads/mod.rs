@@ -28,7 +28,7 @@ use seriatim_types::Time;
 
 pub use failed::ReadFailed;
 pub use numbers::{ClientState, SequenceState};
-pub use proofs::{Consistency, Head, Inclusion, ProofFailed};
+pub use proofs::{Consistency, Head, ProofFailed};
 pub use rows::Workspace;
 
 use crate::partition::View;

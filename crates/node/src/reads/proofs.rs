@@ -10,7 +10,7 @@ use seriatim_merkle::{
     Frontier, LEVELS_PER_STORED, NodeId, Nodes, ProofError, consistency_proof, inclusion_proof,
     root_at,
 };
-use seriatim_types::{Hash, Number, WorkspaceId};
+use seriatim_types::{Hash, Inclusion, Number, WorkspaceId};
 
 use super::{ReadFailed, Reader};
 
@@ -23,17 +23,6 @@ pub struct Head {
     /// How many events the log has.
     pub size: u64,
     /// The root of their tree.
-    pub root: Hash,
-}
-
-/// That an event is in a workspace's log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Inclusion {
-    /// The hash of the event.
-    pub leaf: Hash,
-    /// What the leaf is hashed with, from below.
-    pub path: Vec<Hash>,
-    /// The root of the tree of the size that was asked for.
     pub root: Hash,
 }
 

@@ -190,9 +190,15 @@ impl Model {
             Body::Define(define) => copy.define(define),
         };
         match applied {
-            Ok(applied) => {
+            Ok(mut applied) => {
                 self.state = copy;
                 self.log.extend(applied.events.iter().cloned());
+                if let (Body::Command(command), Answer::Committed(receipt)) =
+                    (&entry.body, &mut applied.answer)
+                {
+                    let proof = || Box::new(self.proof(receipt.workspace));
+                    receipt.proof = command.include_proof.then(proof);
+                }
                 applied
             }
             Err(refused) => Applied::only(Answer::Refused(refused)),

@@ -170,6 +170,7 @@ pub fn command(client: &str, key: Key, workspace: &str, events: Vec<CommandEvent
         fingerprint,
         deadline: None,
         if_offset: None,
+        include_proof: false,
         events,
     }
 }

@@ -386,6 +386,7 @@ impl Turn<'_> {
             ids: self.ids.iter().filter_map(raw).collect(),
             numbers: self.drawn.clone(),
             committed_at: self.now,
+            proof: None,
         }
     }
 }

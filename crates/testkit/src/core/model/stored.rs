@@ -9,7 +9,7 @@ use seriatim_core::{Current, CurrentValue, Effects, Outcome, Refusal, RowId, Sub
 use seriatim_merkle::{Frontier, empty_root, leaf_hash, node_hash};
 use seriatim_sequencer::{Row, RowKey, Series};
 use seriatim_types::{
-    EntityRow, Hash, Incarnation, KeyRow, KindId, Number, PartitionOffset, PartitionRow,
+    EntityRow, Hash, Incarnation, Inclusion, KeyRow, KindId, Number, PartitionOffset, PartitionRow,
     RecordClass, RecordRow, SequenceId, Unknown, WorkspaceId, WorkspaceRow,
 };
 
@@ -68,11 +68,23 @@ impl Model {
             let expected = expected.map(|(sequence, last)| ((sequence, None), last));
             assert_eq!(numbers_of(&row), expected.into(), "the numbers of {client:?} in {id}");
         }
-        let leaves = self.log.iter().filter(|event| event.workspace == workspace);
-        let leaves: Vec<Hash> = leaves.map(|event| leaf_hash(&event.to_bytes())).collect();
+        let leaves = self.leaves(workspace);
         let frontier = Frontier::new(held.offset, row.frontier().to_vec());
         let root = frontier.map(|frontier| frontier.root());
         assert_eq!(root, Some(naive_root(&leaves)), "the root of workspace {id}");
+    }
+
+    /// That the last event of a workspace is in its log.
+    pub(super) fn proof(&self, workspace: WorkspaceId) -> Inclusion {
+        let leaves = self.leaves(workspace);
+        let leaf = *leaves.last().expect("it has an event");
+        let path = naive_path(leaves.len() - 1, &leaves);
+        Inclusion { leaf, path, root: naive_root(&leaves) }
+    }
+
+    fn leaves(&self, workspace: WorkspaceId) -> Vec<Hash> {
+        let events = self.log.iter().filter(|event| event.workspace == workspace);
+        events.map(|event| leaf_hash(&event.to_bytes())).collect()
     }
 
     /// All rows but those of numbers and trees.
@@ -185,6 +197,21 @@ fn put_workspace<T>(
 fn numbers_of(row: &Row) -> BTreeMap<(SequenceId, Option<seriatim_types::Year>), u64> {
     let numbers = row.iter();
     numbers.map(|(Series { sequence, year }, last)| ((sequence, year), last.get())).collect()
+}
+
+/// What a leaf is hashed with, from below, by the words of RFC 6962, section 2.1.1.
+fn naive_path(index: usize, leaves: &[Hash]) -> Vec<Hash> {
+    if leaves.len() == 1 {
+        return Vec::new();
+    }
+    let (left, right) = leaves.split_at(leaves.len().next_power_of_two() / 2);
+    let (mut path, sibling) = if index < left.len() {
+        (naive_path(index, left), naive_root(right))
+    } else {
+        (naive_path(index - left.len(), right), naive_root(left))
+    };
+    path.push(sibling);
+    path
 }
 
 /// The root of a tree, by the words of RFC 6962, section 2.1.

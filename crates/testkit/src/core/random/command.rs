@@ -103,7 +103,8 @@ impl<'a> Writer<'a> {
         let deadline = pick(&mut self.dice, &[Time(self.time.0 + 1_000), late]);
         let deadline = one_in(&mut self.dice, 5).then_some(deadline);
         let fingerprint = seriatim_codec::fingerprint(&events, if_offset);
-        Command { workspace, client, key, fingerprint, deadline, if_offset, events }
+        let include_proof = one_in(&mut self.dice, 5);
+        Command { workspace, client, key, fingerprint, deadline, if_offset, include_proof, events }
     }
 
     /// A mistake is made here.

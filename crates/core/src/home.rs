@@ -18,6 +18,9 @@ use crate::rows::RowId;
 /// The app that holds all apps and their definitions. It has one partition.
 pub const SYSTEM_APP: AppId = AppId(0);
 
+/// Its name, which no other app can have.
+pub const SYSTEM_NAME: &str = "system";
+
 /// The partition that a named workspace belongs to. The first eight bytes of the leaf hash of its
 /// name decide: a hash that is here already, is spread evenly and never changes.
 #[must_use]

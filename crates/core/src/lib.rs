@@ -35,7 +35,7 @@ mod rows;
 
 pub use defined::{DEFAULT_KIND, Defined, StepError};
 pub use effects::{Committed, Effects, Fault, Outcome, Outgoing, TreeNode};
-pub use home::{SYSTEM_APP, partition_of_id, partition_of_name};
+pub use home::{SYSTEM_APP, SYSTEM_NAME, partition_of_id, partition_of_name};
 pub use machine::{ActualizeError, Machine, OpenError};
 pub use read_set::ReadSet;
 pub use receipt::{RECEIPT_VERSION, receipt};

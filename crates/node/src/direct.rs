@@ -196,6 +196,9 @@ impl Owner {
             // Nothing is proposed by a clock that cannot be believed. Requests wait.
             return false;
         };
+        if self.ends_at.is_some() {
+            self.partition.want_checkpoint();
+        }
         let step = self.partition.run(now);
         give(step.replies);
         let Some(flight) = step.flight else { return step.has_more };

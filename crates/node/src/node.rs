@@ -84,7 +84,9 @@ impl Node {
         Self { hosted, syncer: Mutex::new(Some(syncer)) }
     }
 
-    /// Asks for a definition, and waits until all partitions of the app have it.
+    /// Asks for a definition, and waits until all partitions of the app have it. Where one has
+    /// stopped, that is the answer: the definition reaches it when it serves again, and asking
+    /// again then tells.
     ///
     /// # Errors
     ///
@@ -112,8 +114,15 @@ impl Node {
                 });
                 definitions.is_some_and(|definitions| definitions.version >= *version)
             };
-            if !running.shared.wait(deadline, has_it) {
+            let is_decided = |shared: &Shared| has_it(shared) || has_stopped(shared);
+            if !running.shared.wait(deadline, is_decided) {
                 return Err(timed_out);
+            }
+            let state = running.shared.state();
+            if let State::Stopped(reason) = state
+                && !has_it(&running.shared)
+            {
+                return Ok(Reply::Stopped(reason));
             }
         }
         Ok(reply)
@@ -211,7 +220,6 @@ impl Node {
     pub fn wait_until_ready(&self, timeout: Duration) -> bool {
         let deadline = after(timeout);
         let system = self.hosted.start(SYSTEM);
-        let has_stopped = |shared: &Shared| matches!(shared.state(), State::Stopped(_));
         system.shared.wait(deadline, |shared| self.hosted.is_resumed() || has_stopped(shared));
         for (_, running) in self.hosted.all() {
             running.shared.wait(deadline, |shared| shared.serves() || has_stopped(shared));
@@ -317,6 +325,10 @@ impl Drop for Node {
     fn drop(&mut self) {
         drop(self.shutdown(DROP_WITHIN));
     }
+}
+
+fn has_stopped(shared: &Shared) -> bool {
+    matches!(shared.state(), State::Stopped(_))
 }
 
 pub(crate) fn after(duration: Duration) -> Instant {

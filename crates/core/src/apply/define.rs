@@ -13,7 +13,7 @@ use crate::change::{self, At, definition_of, outbox_targets};
 use crate::decide::Stop;
 use crate::defined::Defined;
 use crate::effects::{Effects, Outcome, Outgoing};
-use crate::home::SYSTEM_APP;
+use crate::home::{SYSTEM_APP, SYSTEM_NAME};
 use crate::machine::Machine;
 use crate::receipt::RECEIPT_VERSION;
 use crate::refusal::Refusal;
@@ -29,6 +29,10 @@ pub(crate) fn define(
     let home = machine.home;
     if home.prefix.app != SYSTEM_APP {
         let why = "definitions are made in the system app";
+        return Err(Refusal::PermissionDenied { why }.into());
+    }
+    if define.app.as_str() == SYSTEM_NAME {
+        let why = "the app of this name is Seriatim's own";
         return Err(Refusal::PermissionDenied { why }.into());
     }
     let mut draft = Draft::new(rows);

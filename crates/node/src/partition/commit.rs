@@ -12,7 +12,7 @@ use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
 use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
-use super::{Flight, Partition, Phase, Step, View};
+use super::{Flight, Partition, Phase, Step, View, has_passed};
 use crate::reply::{Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
@@ -164,7 +164,7 @@ impl<R> Partition<R> {
     /// A commit of the numbers alone: when idle, after reading the log, on shutdown.
     pub(super) fn commit_checkpoint(&mut self, now: Time) -> Step<R> {
         let mut batch = Batch::new();
-        self.checkpointed_at = Time(0);
+        self.want_checkpoint();
         let checkpoint = self.take_checkpoint(now, &mut batch);
         let committed = self.tables.store.commit(batch);
         self.report_checkpoint(now, checkpoint, committed.is_ok());
@@ -215,8 +215,13 @@ impl<R> Partition<R> {
     }
 
     pub(super) fn is_checkpoint_due(&self, now: Time) -> bool {
-        let waited = now.0.saturating_sub(self.checkpointed_at.0);
-        u128::from(waited) >= self.settings.checkpoint_delay.as_millis()
+        let waiting = match &self.phase {
+            Phase::Serving(machine) => machine.sequencer().counters().unflushed_rows,
+            Phase::Actualizing(_) | Phase::Stopped(_) => 0,
+        };
+        // Nobody is turned away for rows that only wait for their time.
+        let is_half_full = waiting >= self.settings.sequencer().unflushed_rows_max / 2;
+        is_half_full || has_passed(self.checkpointed_at, now, self.settings.checkpoint_delay)
     }
 
     /// What was committed waits for the disk.

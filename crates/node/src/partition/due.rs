@@ -14,7 +14,7 @@ use seriatim_types::limits::TICK_ITEMS_MAX;
 use seriatim_types::{Body, DueEntity, DueKey, Event, PartitionOffset, Retention, Tick, Time};
 
 use super::actualize::{failed, unusable};
-use super::{Partition, Phase};
+use super::{Partition, Phase, has_passed};
 use crate::reply::Reason;
 
 /// Half of what a tick may hold, for each of the two kinds.
@@ -24,8 +24,7 @@ impl<R> Partition<R> {
     /// Puts a tick into the queue if it is time and something is due.
     pub(super) fn propose_tick(&mut self, now: Time) -> Result<(), Reason> {
         let Phase::Serving(machine) = &self.phase else { return Ok(()) };
-        let waited = now.0.saturating_sub(self.ticked_at.0);
-        if u128::from(waited) < self.settings.tick_interval.as_millis() {
+        if !has_passed(self.ticked_at, now, self.settings.tick_interval) {
             return Ok(());
         }
         let entities = self.due_entities(now)?;

@@ -22,6 +22,7 @@ mod due;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Machine, Outgoing, TreeNode};
@@ -178,6 +179,11 @@ impl<R> Partition<R> {
         self.in_flight
     }
 
+    /// Lets the next step write a checkpoint, whatever the clock shows.
+    pub fn want_checkpoint(&mut self) {
+        self.checkpointed_at = Time(0);
+    }
+
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
         self.phase = Phase::Actualizing(Box::default());
@@ -219,6 +225,12 @@ impl<R> Partition<R> {
         let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
         handles.map(|handle| (handle, reply.clone())).collect()
     }
+}
+
+/// Whether it is time again. A clock that was set back would otherwise hold everything up until it
+/// is where it was.
+fn has_passed(last: Time, now: Time, interval: Duration) -> bool {
+    now < last || u128::from(now.0.saturating_sub(last.0)) >= interval.as_millis()
 }
 
 impl std::fmt::Debug for View {

@@ -8,7 +8,7 @@ use seriatim_types::{
 };
 
 use super::log::committed;
-use super::{ReadFailed, Reader, decode};
+use super::{ProofFailed, ReadFailed, Reader, decode};
 
 impl Reader<'_> {
     /// The receipt of the command that a client sent with a key, unless the key's retention is
@@ -51,6 +51,32 @@ impl Reader<'_> {
         let events = self.follow(rows)?.into_iter().map(|(row, bytes)| decode(row, &bytes));
         let events: Vec<Event> = events.collect::<Result<_, _>>()?;
         receipt(&events).ok_or_else(not_one)
+    }
+
+    /// The receipt of a command that is repeated, as it was the first time: with the proof of its
+    /// last event, if that is asked for.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn repeated(
+        &self,
+        first: PartitionOffset,
+        count: u32,
+        include_proof: bool,
+    ) -> Result<Receipt, ReadFailed> {
+        let mut receipt = self.receipt_of(first, count)?;
+        if include_proof {
+            let last = receipt.last_offset;
+            match self.inclusion(receipt.workspace, last, last.get()) {
+                Ok(proof) => receipt.proof = Some(Box::new(proof)),
+                Err(ProofFailed::Nodes(failed)) => return Err(failed),
+                Err(ProofFailed::OutOfRange { .. }) => {
+                    return Err(ReadFailed::NotOneCommand { first, count });
+                }
+            }
+        }
+        Ok(receipt)
     }
 
     /// The place of an event in its workspace's log, and its leaf hash.

@@ -1,12 +1,15 @@
 //! A whole node with its threads.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
 use seriatim_core::Outcome;
-use seriatim_node::{Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema};
+use seriatim_node::{
+    Clock, Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema,
+};
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
 use seriatim_storage::{Read, Store};
 use seriatim_testkit::core::{changes, command, name};
@@ -23,8 +26,12 @@ pub(crate) fn open(disk: &MemoryDisk) -> Node {
 }
 
 pub(crate) fn open_with(disk: &MemoryDisk, settings: Settings) -> Node {
+    open_at(disk, settings, Arc::new(SystemClock::new()))
+}
+
+fn open_at(disk: &MemoryDisk, settings: Settings, clock: Arc<dyn Clock>) -> Node {
     let store = MemoryStore::open(disk, &schema()).unwrap();
-    let node = Node::open(Arc::new(store), Arc::new(SystemClock::new()), settings);
+    let node = Node::open(Arc::new(store), clock, settings);
     assert!(node.wait_until_ready(PATIENCE));
     node
 }
@@ -228,4 +235,54 @@ fn definitions_that_are_asked_for_at_once_all_reach_every_partition() {
         }
     });
     assert_eq!(node.apps()[0].version, 17);
+}
+
+/// A clock that is set by hand.
+struct Hands(AtomicU64);
+
+impl Hands {
+    fn at(time: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(time)))
+    }
+}
+
+impl Clock for Hands {
+    fn now(&self) -> Option<Time> {
+        Some(Time(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+const NOON: u64 = 1_782_000_000_000;
+
+/// Checkpoints went by the clock alone: one that stood still let the end of a node wait for its
+/// bound, and left nothing to go on from.
+#[test]
+fn a_node_whose_clock_stands_still_ends_with_a_checkpoint() {
+    let disk = MemoryDisk::new();
+    let node = open_at(&disk, Settings::default(), Hands::at(NOON));
+    set_up(&node);
+    send(&node, (1..=30).map(|key| ask("a", key, &format!("{}", key % 7))).collect());
+    node.shutdown(Duration::from_secs(3600)).unwrap();
+    drop(node);
+    check_checkpoints(&disk);
+}
+
+/// A clock that was corrected by an hour kept numbers from being written for an hour, and soon the
+/// partition turned everybody away.
+#[test]
+fn a_clock_that_is_set_back_does_not_hold_up_checkpoints() {
+    let disk = MemoryDisk::new();
+    let clock = Hands::at(NOON);
+    let few = Settings { unflushed_rows_max: 1, batch_entries_max: 1, ..Settings::default() };
+    let node = open_at(&disk, few, clock.clone());
+    set_up(&node);
+    send(&node, vec![ask("a", 1, "3")]);
+    clock.0.store(NOON - 3_600_000, Ordering::Relaxed);
+    for key in 2..100 {
+        // Each in a workspace of its own, so that each leaves two more rows to be written.
+        let reply =
+            node.submit_and_wait(&name("shop"), ask("a", key, &format!("{}", 3 * key)), PATIENCE);
+        receipt(&reply.unwrap());
+        clock.0.fetch_add(1, Ordering::Relaxed);
+    }
 }

@@ -17,7 +17,7 @@ use super::{
 
 impl State {
     pub(super) fn define(&mut self, define: &Define) -> Result<Applied, Refused> {
-        if !self.is_system() {
+        if !self.is_system() || define.app.as_str() == "system" {
             return Err(refuse("PERMISSION_DENIED", ""));
         }
         let (workspace, _) = self.find(&WorkspaceRef::Name(define.app.clone()))?;

@@ -6,6 +6,8 @@
 mod commands;
 pub mod core;
 mod full_scan;
+mod http;
 
 pub use commands::{CommandRows, PAIRS_PER_COMMAND, command_schema};
 pub use full_scan::full_scan;
+pub use http::{HttpAnswer, HttpClient, request};

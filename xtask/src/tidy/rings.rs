@@ -67,6 +67,36 @@ const MEMBERS: &[Member] = &[
             "seriatim-storage",
         ],
     },
+    // The one package without the prefix: it is what an embedder puts into their manifest.
+    Member {
+        name: "seriatim",
+        ring: Ring::Edge,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-codec",
+            "seriatim-core",
+            "seriatim-json",
+            "seriatim-node",
+            "seriatim-storage",
+            "seriatim-storage-fjall",
+        ],
+    },
+    Member {
+        name: "seriatim-server",
+        ring: Ring::Edge,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-codec",
+            "seriatim-core",
+            "seriatim-json",
+            "seriatim-node",
+        ],
+    },
+    Member {
+        name: "seriatim-cli",
+        ring: Ring::Edge,
+        may_use: &["seriatim-node", "seriatim-server", "seriatim-storage-fjall"],
+    },
     Member {
         name: "seriatim-testkit",
         ring: Ring::Proof,
@@ -86,11 +116,25 @@ const MEMBERS: &[Member] = &[
         may_use: &[
             "seriatim-types",
             "seriatim-codec",
+            "seriatim-core",
+            "seriatim-node",
             "seriatim-sequencer",
             "seriatim-sequencer-runtime",
             "seriatim-storage",
             "seriatim-storage-fjall",
             "seriatim-testkit",
+        ],
+    },
+    Member {
+        name: "seriatim-torture",
+        ring: Ring::Proof,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-merkle",
+            "seriatim-node",
+            "seriatim-server",
+            "seriatim-storage",
+            "seriatim-storage-fjall",
         ],
     },
     Member { name: "xtask", ring: Ring::Tool, may_use: &[] },

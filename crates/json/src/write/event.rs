@@ -1,6 +1,6 @@
 //! Events, with changes in the shape in which commands ask for them.
 
-use seriatim_types::{Change, Event, Hash, Key, Number, PartitionId};
+use seriatim_types::{Change, Event, Hash, Number, PartitionId};
 
 use super::definitions::write_definition;
 use super::object::{Object, object, write_object};
@@ -26,7 +26,7 @@ pub fn event(event: &Event, workspace: &str, partition: PartitionId, hash: &Hash
         if let Some(origin) = &event.origin {
             object.text("client", &String::from_utf8_lossy(origin.client.as_bytes()));
             object.number("client_sequence", origin.client_sequence.get());
-            object.text("key", &uuid(origin.key));
+            object.text("key", &origin.key.to_string());
         }
         object.time("committed_at", event.time);
         object.hash("hash", hash);
@@ -92,18 +92,4 @@ fn write_change(object: &mut Object<'_>, change: &Change, event: &Event) {
             object.object("define", |define| write_definition(define, definition));
         }
     }
-}
-
-/// A key as a hyphenated UUID in lower case.
-fn uuid(key: Key) -> String {
-    let bits = u128::from_be_bytes(key.0);
-    let part = |shift: u32, mask: u128| bits >> shift & mask;
-    format!(
-        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        part(96, 0xffff_ffff),
-        part(80, 0xffff),
-        part(64, 0xffff),
-        part(48, 0xffff),
-        part(0, 0xffff_ffff_ffff),
-    )
 }

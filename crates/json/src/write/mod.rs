@@ -2,17 +2,20 @@
 //!
 //! Stored values are canonical JSON already and are copied as they are.
 //!
-//! **Deliberately absent:** errors and refusals, which belong to whoever answers requests.
+//! **Deliberately absent:** which codes and facts errors have. That belongs to whoever answers
+//! requests.
 
 mod definitions;
+mod error;
 mod event;
 mod object;
 mod reads;
 mod receipt;
 
 pub use definitions::{app, definitions};
+pub use error::{Fact, error, facts};
 pub use event::{event, events};
 pub use reads::{
     Consistency, Inclusion, client, consistency, entity, head, inclusion, record, sequence,
 };
-pub use receipt::{receipt, receipt_with_proof};
+pub use receipt::receipt;

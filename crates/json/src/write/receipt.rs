@@ -8,36 +8,25 @@ use seriatim_types::{Name, PartitionId, Receipt};
 use super::object::{Object, object, write_object};
 use super::reads::Inclusion;
 
-/// The body that answers a command.
+/// The body that answers a command, with the proof that its receipt has.
 ///
 /// # Panics
 ///
 /// If the receipt has a version that this release cannot have made.
 #[must_use]
 pub fn receipt(receipt: &Receipt, app: &Name, workspace: &str, partition: PartitionId) -> Vec<u8> {
-    object(|object| write_members(object, receipt, app, workspace, partition))
-}
-
-/// The body that answers a command which asked for a proof.
-///
-/// # Panics
-///
-/// If the receipt has a version that this release cannot have made.
-#[must_use]
-pub fn receipt_with_proof(
-    receipt: &Receipt,
-    app: &Name,
-    workspace: &str,
-    partition: PartitionId,
-    proof: &Inclusion<'_>,
-) -> Vec<u8> {
     object(|object| {
         write_members(object, receipt, app, workspace, partition);
-        object.object("head", |head| {
-            head.number("size", proof.size);
-            head.hash("root", proof.root);
-        });
-        object.object("proof", |object| proof.write(object));
+        if let Some(proof) = &receipt.proof {
+            let (offset, size) = (receipt.last_offset, receipt.last_offset.get());
+            let (leaf, path, root) = (&proof.leaf, &proof.path, &proof.root);
+            object.object("head", |head| {
+                head.number("size", size);
+                head.hash("root", root);
+            });
+            let proof = Inclusion { offset, size, leaf, path, root };
+            object.object("proof", |object| proof.write(object));
+        }
     })
 }
 

@@ -93,17 +93,16 @@ fn receipts_of_the_first_version_never_change() {
         ..receipt()
     };
     let odd = Receipt { ids: vec![(2, number(65_536)), (10, number(200_021))], ..bare.clone() };
-    let proof = Inclusion {
-        offset: number(13),
-        size: 13,
-        leaf: &Hash([0x1e; 32]),
-        path: &[Hash([0xa1; 32]), Hash([0xb2; 32])],
-        root: &Hash([0xff; 32]),
+    let proof = seriatim_types::Inclusion {
+        leaf: Hash([0x1e; 32]),
+        path: vec![Hash([0xa1; 32]), Hash([0xb2; 32])],
+        root: Hash([0xff; 32]),
     };
+    let proven = Receipt { proof: Some(Box::new(proof)), ..receipt() };
     let (shop, partition) = (name("shop"), PartitionId(2));
     let receipts = [
         write::receipt(&receipt(), &shop, "store-1", partition),
-        write::receipt_with_proof(&receipt(), &shop, "store-1", partition, &proof),
+        write::receipt(&proven, &shop, "store-1", partition),
         write::receipt(&bare, &name("größe \"x\""), "5", PartitionId(0)),
         write::receipt(&odd, &shop, "5", PartitionId(1023)),
     ];

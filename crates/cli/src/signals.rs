@@ -1,0 +1,36 @@
+//! The signals that end a server.
+//!
+//! They are listened to on a thread of their own, so that a second one is heard whatever the rest of
+//! the process waits for.
+
+use std::future::Future;
+use std::io;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Ends at the first SIGINT or SIGTERM. A second one ends the process at once.
+pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (mut interrupt, mut terminate) = {
+        let _entered = runtime.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    let (sender, first) = oneshot::channel();
+    let wait = async move {
+        let mut next = async || {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        next().await;
+        println!("Stopping: answers in flight are given first. Once more stops at once.");
+        let _ = sender.send(());
+        next().await;
+        eprintln!("Stopped at once. Everything that was acknowledged is on disk.");
+        std::process::exit(130);
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(wait))?;
+    Ok(async move { drop(first.await) })
+}

@@ -1,0 +1,134 @@
+//! `seriatim dev` from its start to its end.
+
+use rustix::process::Signal;
+use seriatim_testkit::{HttpAnswer, HttpClient, request};
+
+use crate::process::{Dev, run};
+
+/// A line that somebody copies from the terminal, as the shell and curl understand it.
+fn curl(client: &mut HttpClient, line: &str) -> HttpAnswer {
+    let mut words: Vec<String> = Vec::new();
+    for (index, part) in line.split('\'').enumerate() {
+        match index % 2 {
+            0 => words.extend(part.split_whitespace().map(str::to_owned)),
+            _ => words.push(part.to_owned()),
+        }
+    }
+    let (mut method, mut path, mut headers, mut body) = ("GET", "", Vec::new(), "");
+    let mut words = words.iter().map(String::as_str);
+    assert_eq!(words.next(), Some("curl"));
+    while let Some(word) = words.next() {
+        match word {
+            "-X" => method = words.next().unwrap(),
+            "-H" => headers.push(words.next().unwrap().split_once(": ").unwrap()),
+            "-d" => body = words.next().unwrap(),
+            url => {
+                path = url.strip_prefix("http://").and_then(|url| url.split_once('/')).unwrap().1
+            }
+        }
+    }
+    client.send(method, &format!("/{path}"), &headers, body.as_bytes()).unwrap()
+}
+
+fn invoice(client: &mut HttpClient, last: char) -> HttpAnswer {
+    let key = format!("0b0e8a4e-5f0a-4c3e-9d6b-7a1c2d3e4f5{last}");
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "me")];
+    let body = br#"{"events":[{"name":"InvoiceIssued","args":{"number":{"$next":"invoice"}}}]}"#;
+    client.send("POST", "/v1/apps/shop/workspaces/store-1/commands", &headers, body).unwrap()
+}
+
+fn define(client: &mut HttpClient) {
+    let app = client.send("POST", "/v1/apps", &[], br#"{"name":"shop","partitions":2}"#).unwrap();
+    assert_eq!(app.status, 201, "{}", app.text());
+    let sequence = client.send("PUT", "/v1/apps/shop/sequences/invoice", &[], b"{}").unwrap();
+    assert_eq!(sequence.status, 200, "{}", sequence.text());
+}
+
+#[test]
+fn what_it_says_first_can_be_copied_and_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    let mut client = dev.client();
+    let lines: Vec<&str> = dev.said.lines().filter_map(|line| line.strip_prefix("  ")).collect();
+    let [app, sequence, command, events] = lines.as_slice() else { panic!("{}", dev.said) };
+    assert_eq!(curl(&mut client, app).status, 201);
+    assert_eq!(curl(&mut client, sequence).status, 200);
+    let first = curl(&mut client, command);
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert!(first.text().contains("\"text\":\"INV-"), "{}", first.text());
+    let again = curl(&mut client, command);
+    assert_eq!((again.header("idempotent-replayed"), &again.body), (Some("true"), &first.body));
+    assert!(curl(&mut client, events).text().contains("InvoiceIssued"));
+}
+
+#[test]
+fn after_a_crash_a_repetition_is_known_and_numbers_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    let mut client = dev.client();
+    define(&mut client);
+    let first = invoice(&mut client, '0');
+    assert_eq!((first.status, first.header("idempotent-replayed")), (200, Some("false")));
+    dev.kill();
+    let dev = Dev::start(folder.path());
+    let mut client = dev.client();
+    let again = invoice(&mut client, '0');
+    assert_eq!((again.status, again.header("idempotent-replayed")), (200, Some("true")));
+    assert_eq!(again.body, first.body);
+    assert!(invoice(&mut client, '1').text().contains("\"number\":2"));
+    assert_eq!(client.send("GET", "/readyz", &[], b"").unwrap().status, 200);
+}
+
+#[test]
+fn a_signal_ends_it_in_good_order() {
+    let folder = tempfile::tempdir().unwrap();
+    for signal in [Signal::TERM, Signal::INT] {
+        let dev = Dev::start(folder.path());
+        let mut client = dev.client();
+        if signal == Signal::TERM {
+            define(&mut client);
+        }
+        invoice(&mut client, '0');
+        let mut follower = dev.client();
+        let path = "/v1/apps/shop/workspaces/store-1/events";
+        follower.write(&request("GET", path, &[("Accept", "text/event-stream")], b"")).unwrap();
+        follower.read_head().unwrap();
+        assert!(follower.read_event().unwrap().unwrap().starts_with("id: 1\n"));
+        dev.signal(signal);
+        assert_eq!(follower.read_event().unwrap(), None, "the stream ends");
+        let (status, said) = dev.ended();
+        assert!(status.success(), "{status}");
+        assert!(said.contains("Stopping"), "{said}");
+        assert!(said.contains("Everything that was acknowledged is on disk."), "{said}");
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    let mut client = dev.client();
+    define(&mut client);
+    // A request whose body never comes is waited for, and so the first signal is not enough.
+    let head =
+        "POST /v1/apps HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+    client.write(head.as_bytes()).unwrap();
+    assert_eq!(client.read_head().unwrap().0, 100);
+    dev.signal(Signal::INT);
+    // Once it takes no more connections, it has heard the first one.
+    while HttpClient::connect(dev.address).is_ok() {
+        std::thread::yield_now();
+    }
+    dev.signal(Signal::TERM);
+    let (status, _) = dev.ended();
+    assert_eq!(status.code(), Some(130));
+    let dev = Dev::start(folder.path());
+    assert_eq!(dev.client().send("GET", "/v1/apps/shop", &[], b"").unwrap().status, 200);
+}
+
+#[test]
+fn the_version_is_said() {
+    let output = run(&["version"]);
+    let said = format!("seriatim {}\n", env!("CARGO_PKG_VERSION"));
+    assert_eq!((output.status.code(), output.stdout), (Some(0), said.into_bytes()));
+}

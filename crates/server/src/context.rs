@@ -1,0 +1,152 @@
+//! What all handlers share: the node, and how it is asked off the async threads.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use seriatim_codec::PartitionPrefix;
+use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
+use seriatim_node::{AskError, Clock, Node, Reader, State, View};
+use seriatim_types::{AppId, Name, PartitionId, PartitionRef, Time, WorkspaceRef};
+use tokio::sync::{Semaphore, watch};
+
+use crate::error::ApiError;
+use crate::metrics::Metrics;
+use crate::refusals::not_serving;
+use crate::settings::Settings;
+
+/// The partition that holds the apps and their definitions.
+const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
+
+/// What all handlers share.
+pub(crate) struct Context {
+    pub(crate) node: Arc<Node>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: Metrics,
+    /// As many permits as there may be subscriptions more.
+    pub(crate) subscriptions: Arc<Semaphore>,
+    /// Whether the server is to end.
+    pub(crate) ending: watch::Receiver<bool>,
+    /// The names of the apps that were seen, to be said also when the store cannot be read.
+    app_names: Mutex<BTreeMap<AppId, String>>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+        ending: watch::Receiver<bool>,
+    ) -> Self {
+        Self {
+            node,
+            clock,
+            settings,
+            metrics: Metrics::new(),
+            subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
+            ending,
+            app_names: Mutex::new(BTreeMap::from([(SYSTEM_APP, SYSTEM_NAME.to_owned())])),
+        }
+    }
+
+    /// Ends once the server is to end.
+    pub(crate) async fn ended(&self) {
+        let mut ending = self.ending.clone();
+        // A sender that is gone has ended too.
+        drop(ending.wait_for(|is_ending| *is_ending).await);
+    }
+
+    /// The time for reads. A clock that cannot be believed leaves it to the partition's own.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now().unwrap_or(Time(0))
+    }
+
+    /// The partition of a workspace. An app that is there is found in memory; only a name that no
+    /// app has is looked for in the store, so this may be called on an async thread.
+    pub(crate) fn partition_of(
+        &self,
+        app: &Name,
+        workspace: &WorkspaceRef,
+    ) -> Result<PartitionRef, ApiError> {
+        self.node.partition_of(app, workspace).map_err(|error| self.not_asked(error))
+    }
+
+    /// Why something could not be asked: while the apps cannot be read, none is missing.
+    pub(crate) fn not_asked(&self, error: AskError) -> ApiError {
+        match self.doing(SYSTEM) {
+            Some(State::Serving) => error.into(),
+            doing if error == AskError::AppNotFound => not_serving(doing),
+            Some(State::Actualizing(_) | State::Stopped(_)) | None => error.into(),
+        }
+    }
+
+    /// Whether readers can see the partition: why not, if not.
+    pub(crate) fn check_serves(&self, partition: PartitionRef) -> Result<(), ApiError> {
+        self.view(partition).map(drop)
+    }
+
+    /// What every partition is doing, by the name of its app.
+    pub(crate) fn partitions(&self) -> Vec<(String, PartitionId, State)> {
+        let partitions = self.node.partitions();
+        let mut names = self.app_names.lock().unwrap_or_else(PoisonError::into_inner);
+        if partitions.iter().any(|(partition, _)| !names.contains_key(&partition.app)) {
+            let apps = self.node.apps().into_iter();
+            names.extend(apps.map(|it| (it.app.app, it.app.name.as_str().to_owned())));
+        }
+        let named = |(PartitionRef { app, partition }, doing)| {
+            let name = names.get(&app).cloned().unwrap_or_else(|| app.to_string());
+            (name, partition, doing)
+        };
+        partitions.into_iter().map(named).collect()
+    }
+
+    /// Asks the node something that waits or reads, off the async threads.
+    pub(crate) async fn ask<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let context = self.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
+        // It is cut off only when the whole process ends.
+        asked.unwrap_or_else(|_| Err(ApiError::new("BUSY", "the server ends").retryable_after(1)))
+    }
+
+    /// The same for the apps, once they are known.
+    pub(crate) async fn ask_apps<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.check_serves(SYSTEM)?;
+        self.ask(ask).await
+    }
+
+    /// Reads a partition as it is now, off the async threads.
+    pub(crate) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        partition: PartitionRef,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        self.read_view(partition, move |reader, _| read(reader)).await
+    }
+
+    /// The same for whoever wants to know of which moment it is.
+    pub(crate) async fn read_view<T: Send + 'static>(
+        self: &Arc<Self>,
+        partition: PartitionRef,
+        read: impl FnOnce(&Reader<'_>, &View) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let (view, prefix) = self.view(partition)?;
+        let read =
+            move |context: &Self| read(&Reader::new(&view, prefix, context.node.schema()), &view);
+        self.ask(read).await
+    }
+
+    fn view(&self, partition: PartitionRef) -> Result<(View, PartitionPrefix), ApiError> {
+        self.node.view(partition).ok_or_else(|| not_serving(self.doing(partition)))
+    }
+
+    fn doing(&self, partition: PartitionRef) -> Option<State> {
+        let mut partitions = self.node.partitions().into_iter();
+        partitions.find(|(name, _)| *name == partition).map(|(_, doing)| doing)
+    }
+}

@@ -1,0 +1,150 @@
+//! What a client is told when its request is not carried out.
+//!
+//! An error is plain data until it is written: the code, the facts and whether to try again are the
+//! same for every protocol.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use seriatim_json::Invalid;
+use seriatim_json::write::{self, Fact};
+
+use crate::answer;
+
+/// Why a request was not carried out, or may not have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiError {
+    /// The stable code that clients go by.
+    pub code: &'static str,
+    /// A sentence for people.
+    pub message: String,
+    /// Whether the same request can succeed later without anybody changing anything.
+    pub is_retryable: bool,
+    /// Seconds after which to try again.
+    pub retry_after: Option<u32>,
+    /// What came of a command or a definition.
+    pub outcome: Option<Outcome>,
+    /// What else there is to know, by name.
+    pub facts: Vec<(&'static str, Fact)>,
+}
+
+/// What came of something that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Never written. The same command will be refused again unless something changes.
+    Refused,
+    /// Not written by this attempt. Send it again.
+    NotWritten,
+    /// It may have been written. Send it again with the same key: that resolves it.
+    Unknown,
+}
+
+impl ApiError {
+    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            is_retryable: false,
+            retry_after: None,
+            outcome: None,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Something in the request cannot be taken as it is.
+    pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
+        let error = Self::new("INVALID_ARGUMENT", format!("{field}: {why}"));
+        error.with("field", Fact::Text(field.to_owned()))
+    }
+
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new("NOT_FOUND", message)
+    }
+
+    pub(crate) fn with(mut self, name: &'static str, fact: Fact) -> Self {
+        self.facts.push((name, fact));
+        self
+    }
+
+    pub(crate) fn retryable(mut self) -> Self {
+        self.is_retryable = true;
+        self
+    }
+
+    pub(crate) fn retryable_after(mut self, seconds: u32) -> Self {
+        self.retry_after = Some(seconds);
+        self.retryable()
+    }
+
+    pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
+        self.outcome = Some(outcome);
+        self
+    }
+
+    /// The same as the answer to a command or a definition: it always says what came of it.
+    pub(crate) fn of_write(self) -> Self {
+        let unwritten = if self.is_retryable { Outcome::NotWritten } else { Outcome::Refused };
+        let outcome = self.outcome.unwrap_or(unwritten);
+        self.with_outcome(outcome)
+    }
+
+    /// The status that the contract gives the code.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        match self.code {
+            "INVALID_ARGUMENT" | "UNKNOWN_SEQUENCE" | "UNKNOWN_KIND" => StatusCode::BAD_REQUEST,
+            "PERMISSION_DENIED" => StatusCode::FORBIDDEN,
+            "NOT_FOUND" | "APP_NOT_FOUND" | "RECORD_NOT_FOUND" => StatusCode::NOT_FOUND,
+            "METHOD_NOT_ALLOWED" => StatusCode::METHOD_NOT_ALLOWED,
+            "APP_EXISTS"
+            | "DEFINITION_CONFLICT"
+            | "KIND_CONFLICT"
+            | "RECORD_EXISTS"
+            | "SINGLETON_EXISTS"
+            | "SEQUENCE_EXHAUSTED" => StatusCode::CONFLICT,
+            "LAGGED" => StatusCode::GONE,
+            "KEY_EXISTS" | "KEY_NOT_FOUND" | "VERSION_MISMATCH" | "VALUE_MISMATCH"
+            | "OFFSET_MISMATCH" => StatusCode::PRECONDITION_FAILED,
+            "TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
+            "IDEMPOTENCY_KEY_REUSED" => StatusCode::UNPROCESSABLE_ENTITY,
+            "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
+            "NOT_YET" | "DEADLINE_EXCEEDED" => StatusCode::GATEWAY_TIMEOUT,
+            // BUSY, PARTITION_STOPPED and KEY_WINDOW_FULL: nothing is wrong with the request.
+            _ => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    /// The body, as JSON.
+    pub(crate) fn body(&self) -> Vec<u8> {
+        let outcome =
+            self.outcome.map(|outcome| ("outcome", Fact::Text(outcome.word().to_owned())));
+        let facts: Vec<_> = outcome.into_iter().chain(self.facts.iter().cloned()).collect();
+        write::error(self.code, &self.message, self.is_retryable, &facts)
+    }
+}
+
+impl Outcome {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::NotWritten => "not_written",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl From<Invalid> for ApiError {
+    fn from(invalid: Invalid) -> Self {
+        let error = Self::new(invalid.code(), invalid.to_string());
+        error.with("field", Fact::Text(invalid.field))
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let mut response = answer::json(self.status(), self.body());
+        if let Some(seconds) = self.retry_after {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

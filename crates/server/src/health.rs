@@ -1,0 +1,36 @@
+//! `GET /livez`, `/readyz` and `/version`.
+
+use std::sync::Arc;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use seriatim_json::write::{self, Fact};
+
+use crate::answer;
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::partitions::states;
+
+/// That the process answers.
+pub(crate) async fn live() -> Response {
+    answer::ok(write::facts(&[("live", Fact::Flag(true))]))
+}
+
+/// Whether every partition takes commands.
+pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ApiError> {
+    let look = |context: &Context| Ok((context.node.is_ready(), states(context)));
+    let (is_ready, partitions) = context.ask(look).await?;
+    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let facts = [("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
+    Ok(answer::json(status, write::facts(&facts)))
+}
+
+/// What is running.
+pub(crate) async fn version() -> Response {
+    let version = env!("CARGO_PKG_VERSION").to_owned();
+    answer::ok(write::facts(&[
+        ("name", Fact::Text("seriatim".to_owned())),
+        ("version", Fact::Text(version)),
+    ]))
+}

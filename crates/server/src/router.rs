@@ -1,0 +1,62 @@
+//! Which path goes where.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{Method, Uri};
+use axum::middleware;
+use axum::routing::{get, post, put};
+
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::{apps, commands, definitions, health, metrics, partitions, reads};
+
+/// All endpoints.
+pub(crate) fn router(context: Arc<Context>) -> Router {
+    Router::new()
+        .route("/v1/apps", post(apps::create).get(apps::list))
+        .route("/v1/apps/{app}", get(apps::get))
+        .route("/v1/apps/{app}/definitions", get(definitions::get))
+        .route("/v1/apps/{app}/kinds/{name}", put(definitions::kind))
+        .route("/v1/apps/{app}/sequences/{name}", put(definitions::sequence))
+        .route("/v1/apps/{app}/records/{name}", put(definitions::record))
+        .route("/v1/apps/{app}/partitions/{p}/events", get(reads::of_partition))
+        .route("/v1/apps/{app}/workspaces/{ws}", put(definitions::workspace))
+        .nest("/v1/apps/{app}/workspaces/{ws}", workspace())
+        .route("/v1/partitions", get(partitions::list))
+        .route("/v1/partitions/{app}/{p}/restart", post(partitions::restart))
+        .route("/livez", get(health::live))
+        .route("/readyz", get(health::ready))
+        .route("/version", get(health::version))
+        .route("/metrics", get(metrics::get))
+        .fallback(unknown)
+        .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(context.clone(), metrics::count))
+        .with_state(context)
+}
+
+/// What a workspace is sent and asked.
+fn workspace() -> Router<Arc<Context>> {
+    Router::new()
+        .route("/commands", post(commands::submit))
+        .route("/events", get(reads::of_workspace))
+        .route("/records", get(reads::records))
+        .route("/records/{id}", get(reads::record))
+        .route("/entities/{*key}", get(reads::entity))
+        .route("/sequences/{name}", get(reads::sequence))
+        .route("/clients/{client}", get(reads::client))
+        .route("/receipts/{client}/{key}", get(reads::receipt))
+        .route("/head", get(reads::head))
+        .route("/proofs/{offset}", get(reads::proof))
+        .route("/consistency", get(reads::consistency))
+}
+
+async fn unknown(uri: Uri) -> ApiError {
+    let path: String = uri.path().chars().take(200).collect();
+    ApiError::not_found(format!("there is nothing at {path}"))
+}
+
+async fn not_allowed(method: Method) -> ApiError {
+    let message = format!("{method} is not for this path: the header Allow says what is");
+    ApiError::new("METHOD_NOT_ALLOWED", message)
+}

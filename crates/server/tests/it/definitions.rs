@@ -1,0 +1,106 @@
+//! Apps and what is defined for them.
+
+use serde_json::json;
+
+use crate::world::{NOTED, World, error, json};
+
+#[test]
+fn an_app_is_made_once_and_found_again() {
+    let world = World::new();
+    assert_eq!(world.get("/v1/apps").text(), r#"{"apps":[]}"#);
+    let body = r#"{"name":"shop","partitions":3,"record_ids":"split","trust_level":1,"idempotency_retention":"7d","idempotency_keys_max":1000}"#;
+    let made = world.post("/v1/apps", body);
+    let shown = r#"{"name":"shop","partitions":3,"record_ids":"split","trust_level":1,"idempotency_retention":"168h","idempotency_keys_max":1000}"#;
+    assert_eq!((made.status, made.text().as_str()), (201, shown));
+    let again = world.post("/v1/apps", body);
+    assert_eq!((again.status, again.text().as_str()), (200, shown));
+    assert_eq!(world.get("/v1/apps/shop").text(), shown);
+    assert_eq!(world.get("/v1/apps").text(), format!(r#"{{"apps":[{shown}]}}"#));
+    let other = error(&world.post("/v1/apps", r#"{"name":"shop"}"#), 409, "APP_EXISTS");
+    assert_eq!(other["outcome"], "refused");
+}
+
+#[test]
+fn the_servers_own_app_can_be_neither_made_nor_used() {
+    let world = World::new();
+    error(&world.post("/v1/apps", r#"{"name":"system"}"#), 403, "PERMISSION_DENIED");
+    error(&world.get("/v1/apps/system"), 404, "APP_NOT_FOUND");
+    error(&world.get("/v1/apps/system/workspaces/x/events"), 404, "APP_NOT_FOUND");
+}
+
+#[test]
+fn an_app_that_is_not_there_is_not_found_by_anything() {
+    let world = World::new();
+    let workspace = "/v1/apps/none/workspaces/store-1";
+    for path in ["/v1/apps/none", "/v1/apps/none/definitions", "/v1/apps/none/partitions/0/events"]
+    {
+        error(&world.get(path), 404, "APP_NOT_FOUND");
+    }
+    for read in ["events", "records/200001", "records?kind=x", "entities/x", "head", "proofs/1"] {
+        error(&world.get(&format!("{workspace}/{read}")), 404, "APP_NOT_FOUND");
+    }
+    for (path, body) in
+        [("kinds/x", "{}"), ("sequences/x", "{}"), ("records/x", r#"{"class":"c"}"#)]
+    {
+        error(&world.put(&format!("/v1/apps/none/{path}"), body), 404, "APP_NOT_FOUND");
+    }
+    error(&world.put(workspace, "{}"), 404, "APP_NOT_FOUND");
+    error(&world.post("/v1/partitions/none/0/restart", ""), 404, "APP_NOT_FOUND");
+}
+
+#[test]
+fn definitions_are_counted_and_the_same_again_changes_nothing() {
+    let world = World::shop();
+    let path = "/v1/apps/shop/kinds/warehouse";
+    assert_eq!(world.put(path, "{}").text(), r#"{"version":7,"changed":true}"#);
+    assert_eq!(world.put(path, "{}").text(), r#"{"version":7,"changed":false}"#);
+    let path = "/v1/apps/shop/sequences/bin";
+    let body =
+        r#"{"kind":"warehouse","ranges":[[5,9],[20,29]],"format":"B{n}","utc_offset":"-03:30"}"#;
+    assert_eq!(json(&world.put(path, body))["version"], 8);
+    let definitions = json(&world.get("/v1/apps/shop/definitions"));
+    assert_eq!(definitions["version"], 8);
+    assert_eq!(definitions["kinds"], json!([{"name": "default"}, {"name": "warehouse"}]));
+    let bin = json!({"name": "bin", "kind": "warehouse", "ranges": [[5, 9], [20, 29]],
+        "format": "B{n}", "reset": "never", "utc_offset": "-03:30"});
+    assert_eq!(definitions["sequences"][2], bin);
+    let singleton = json!({"name": "settings", "class": "c", "singleton": true});
+    assert_eq!(definitions["records"][2], singleton);
+}
+
+#[test]
+fn only_the_format_of_a_sequence_may_change() {
+    let world = World::shop();
+    let path = "/v1/apps/shop/sequences/ticket";
+    let changed = world.put(path, r#"{"ranges":[[1,3]],"format":"T-{n}"}"#);
+    assert_eq!(json(&changed)["changed"], true);
+    let refused = error(&world.put(path, r#"{"ranges":[[1,4]]}"#), 409, "DEFINITION_CONFLICT");
+    assert_eq!((&refused["name"], &refused["outcome"]), (&json!("ticket"), &json!("refused")));
+    let record = world.put("/v1/apps/shop/records/line", r#"{"class":"c"}"#);
+    error(&record, 409, "DEFINITION_CONFLICT");
+    let unknown = world.put("/v1/apps/shop/sequences/x", r#"{"kind":"none"}"#);
+    assert_eq!(error(&unknown, 400, "UNKNOWN_KIND")["field"], "kind");
+    let overlap = world.put("/v1/apps/shop/sequences/x", r#"{"ranges":[[1,5],[5,9]]}"#);
+    error(&overlap, 400, "INVALID_ARGUMENT");
+}
+
+#[test]
+fn a_workspace_of_another_kind_is_declared_before_its_first_event() {
+    let world = World::shop();
+    world.put("/v1/apps/shop/kinds/warehouse", "{}");
+    let path = "/v1/apps/shop/workspaces/hall";
+    let declared = json(&world.put(path, r#"{"kind":"warehouse"}"#));
+    assert_eq!(declared["created"], true);
+    assert_eq!((&declared["workspace"], &declared["kind"]), (&json!("hall"), &json!("warehouse")));
+    let id = declared["workspace_id"].as_u64().unwrap();
+    let by_id =
+        json(&world.put(&format!("/v1/apps/shop/workspaces/{id}"), r#"{"kind":"warehouse"}"#));
+    assert_eq!((&by_id["workspace_id"], &by_id["created"]), (&json!(id), &json!(false)));
+    assert_eq!(by_id["workspace"], "hall", "a workspace has one name in answers");
+    let conflict = error(&world.put(path, "{}"), 409, "KIND_CONFLICT");
+    assert_eq!(conflict["current_kind"], "warehouse");
+    error(&world.put(path, r#"{"kind":"none"}"#), 400, "UNKNOWN_KIND");
+    assert_eq!(world.command_to("hall", 1, NOTED).status, 200);
+    let numbers = world.read("hall", "sequences/ticket");
+    error(&numbers, 404, "NOT_FOUND");
+}

@@ -1,0 +1,183 @@
+//! What a client is told when the node is busy, late or broken.
+
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use seriatim_node::{Settings as NodeSettings, schema};
+use seriatim_server::Settings;
+use seriatim_storage::faulty::{CallKind, Fault, FaultyStore};
+use seriatim_storage::memory::MemoryStore;
+
+use crate::world::{NOTED, PATIENCE, World, error, json, key};
+
+/// What the store does with a kind of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Free,
+    Held(CallKind),
+    Faulty(CallKind, Fault),
+}
+
+/// Lets a test hold up the store, or break it.
+#[derive(Clone)]
+struct Gate(Arc<(Mutex<Way>, Condvar)>);
+
+impl Gate {
+    fn store(way: Way) -> (Self, Arc<FaultyStore>) {
+        let gate = Self(Arc::new((Mutex::new(way), Condvar::new())));
+        let inside = gate.clone();
+        let schedule = move |call: seriatim_storage::faulty::Call| inside.pass(call.kind);
+        let store = FaultyStore::new(Arc::new(MemoryStore::new(&schema())), Box::new(schedule));
+        (gate, Arc::new(store))
+    }
+
+    fn set(&self, way: Way) {
+        *self.0.0.lock().unwrap() = way;
+        self.0.1.notify_all();
+    }
+
+    fn pass(&self, kind: CallKind) -> Option<Fault> {
+        let way = self.0.0.lock().unwrap();
+        let way = self.0.1.wait_while(way, |way| *way == Way::Held(kind)).unwrap();
+        match *way {
+            Way::Faulty(broken, fault) if broken == kind => Some(fault),
+            Way::Free | Way::Held(_) | Way::Faulty(..) => None,
+        }
+    }
+}
+
+/// However a test ends, nobody waits at the gate for ever.
+impl Drop for Gate {
+    fn drop(&mut self) {
+        self.set(Way::Free);
+    }
+}
+
+#[test]
+fn a_server_that_reads_its_logs_is_busy_and_not_ready() {
+    let (gate, store) = Gate::store(Way::Held(CallKind::Snapshot));
+    let world = World::open(store, NodeSettings::default(), Settings::default());
+    assert_eq!(world.get("/livez").status, 200);
+    let ready = world.get("/readyz");
+    assert_eq!((ready.status, json(&ready)["ready"].clone()), (503, json!(false)));
+    assert_eq!(json(&ready)["partitions"][0]["state"], "actualizing");
+    for answer in [
+        world.get("/v1/apps"),
+        world.get("/v1/apps/shop"),
+        world.read("store-1", "events"),
+        world.post("/v1/apps", r#"{"name":"shop"}"#),
+        world.put("/v1/apps/shop/kinds/x", "{}"),
+        world.command(1, NOTED),
+    ] {
+        let body = error(&answer, 503, "BUSY");
+        assert_eq!((&body["reason"], &body["retryable"]), (&json!("actualizing"), &json!(true)));
+        assert!(body["done"].is_u64() && body["total"].is_u64());
+        assert_eq!(answer.header("retry-after"), Some("1"));
+    }
+    assert_eq!(json(&world.command(1, NOTED))["outcome"], "not_written");
+    gate.set(Way::Free);
+    assert!(world.node.wait_until_ready(PATIENCE));
+    assert_eq!(world.get("/readyz").status, 200);
+    error(&world.command(1, NOTED), 404, "APP_NOT_FOUND");
+}
+
+#[test]
+fn a_full_queue_is_busy_and_a_late_answer_is_unknown_and_resolved_by_the_key() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
+    world.define_shop();
+    assert!(world.ended());
+    let node_settings = NodeSettings { queue_max: 3, ..NodeSettings::default() };
+    let settings = Settings { answer_within: Duration::from_millis(50), ..Settings::default() };
+    let world = World::ready(store, node_settings, settings);
+    gate.set(Way::Held(CallKind::Sync));
+    for number in 1..=3 {
+        let late = error(&world.command(number, NOTED), 504, "DEADLINE_EXCEEDED");
+        assert_eq!((&late["outcome"], &late["retryable"]), (&json!("unknown"), &json!(true)));
+    }
+    let answer = world.command(4, NOTED);
+    let busy = error(&answer, 503, "BUSY");
+    assert_eq!((&busy["reason"], &busy["outcome"]), (&json!("queue_full"), &json!("not_written")));
+    assert_eq!(answer.header("retry-after"), Some("1"));
+    assert_eq!(world.last_offset(), 0, "nobody sees what is not durable");
+    gate.set(Way::Free);
+    let resolved = world.read("store-1", "head?min_offset=3&wait_ms=60000");
+    assert_eq!(json(&resolved)["size"], 3);
+    let receipt = world.read("store-1", &format!("receipts/pos-4/{}", key(1)));
+    assert_eq!(json(&receipt)["first_offset"], 1, "what was unknown is there");
+    let metrics = world.get("/metrics").text();
+    assert!(metrics.contains("seriatim_busy_total{reason=\"queue_full\"} 1\n"), "{metrics}");
+}
+
+#[test]
+fn a_commit_that_did_not_happen_is_not_written() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    world.define_shop();
+    world.commit(1, NOTED);
+    gate.set(Way::Faulty(CallKind::Commit, Fault::Refuse));
+    let body = error(&world.command(2, NOTED), 503, "BUSY");
+    assert_eq!((&body["reason"], &body["outcome"]), (&json!("interrupted"), &json!("not_written")));
+    assert_eq!(body["retryable"], true);
+    gate.set(Way::Free);
+    assert_eq!(world.commit_when_taken(2, NOTED)["first_offset"], 2);
+}
+
+#[test]
+fn a_store_that_breaks_leaves_the_outcome_unknown_and_then_stops() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    world.define_shop();
+    world.commit(1, NOTED);
+    assert_eq!(world.get("/readyz").status, 200);
+    gate.set(Way::Faulty(CallKind::Sync, Fault::Fail));
+    let unknown = error(&world.command(2, NOTED), 503, "PARTITION_STOPPED");
+    assert_eq!((&unknown["outcome"], &unknown["retryable"]), (&json!("unknown"), &json!(true)));
+    let stopped = error(&world.command(3, NOTED), 503, "PARTITION_STOPPED");
+    assert_eq!(
+        (&stopped["outcome"], &stopped["retryable"]),
+        (&json!("not_written"), &json!(false))
+    );
+    let defined = error(&world.put("/v1/apps/shop/kinds/x", "{}"), 503, "PARTITION_STOPPED");
+    assert_eq!(defined["outcome"], "unknown", "a definition may hold elsewhere");
+    let ready = world.get("/readyz");
+    assert_eq!(ready.status, 503);
+    // Their names are said although they can no longer be read.
+    let partitions = json(&ready)["partitions"].clone();
+    let of_shop =
+        |partition: &&Value| partition["app"] == "shop" && partition["state"] == "stopped";
+    let stopped = partitions.as_array().unwrap().iter().find(of_shop).expect("one has stopped");
+    assert!(stopped["reason"].as_str().unwrap().contains("the store has stopped"), "{stopped}");
+    error(&world.read("store-1", "events"), 503, "PARTITION_STOPPED");
+    assert_eq!(world.get("/livez").status, 200);
+}
+
+#[test]
+fn a_read_that_fails_is_said_and_the_server_goes_on() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    world.define_shop();
+    world.commit(1, NOTED);
+    gate.set(Way::Faulty(CallKind::Scan, Fault::Fail));
+    let body = error(&world.read("store-1", "events"), 503, "PARTITION_STOPPED");
+    assert!(body["outcome"].is_null());
+    gate.set(Way::Free);
+    assert_eq!(world.read("store-1", "events").status, 200);
+}
+
+#[test]
+fn a_read_that_waits_keeps_nobody_from_being_answered() {
+    let world = World::shop();
+    thread::scope(|scope| {
+        let wait = || world.read("store-1", "events?from=1&wait_ms=60000");
+        let waiting: Vec<_> = (0..50).map(|_| scope.spawn(wait)).collect();
+        assert_eq!(world.get("/livez").status, 200);
+        assert_eq!(world.command_to("other", 7, NOTED).status, 200);
+        world.commit(1, NOTED);
+        for answer in waiting {
+            assert_eq!(json(&answer.join().unwrap())["last"], 1);
+        }
+    });
+}

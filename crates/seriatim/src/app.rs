@@ -1,0 +1,250 @@
+//! An app: its definitions, and the way to its workspaces.
+//!
+//! **Invariant:** a definition that returns holds in all partitions of the app, so the next command
+//! can use it. Defining the same again changes nothing; a program defines what it needs each time
+//! it starts.
+
+use std::sync::Arc;
+
+use seriatim_core::{Outcome, Refusal};
+use seriatim_types::limits::NAME_BYTES_MAX;
+use seriatim_types::{
+    CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
+    Retention, TrustLevel, WorkspaceId, WorkspaceRef,
+};
+
+use crate::error::{NotWritten, WriteError};
+use crate::opened::Opened;
+use crate::workspace::Workspace;
+
+/// An app of a folder that is open. Clones are handles to the same.
+#[derive(Clone)]
+pub struct App {
+    opened: Arc<Opened>,
+    name: Name,
+}
+
+/// What is settled when an app is created, and never changes. The defaults are those of the HTTP
+/// contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppOptions {
+    /// How many partitions it has, from 1 on. Each has a thread; workspaces of different partitions
+    /// do not wait for each other.
+    pub partitions: u16,
+    /// Whether one sequence gives all record ids, or one per class.
+    pub record_ids: RecordIdScheme,
+    /// How much its partitions trust their own numbers.
+    pub trust_level: TrustLevel,
+    /// How long a command that is sent again is known by its key.
+    pub retention: Retention,
+    /// How many keys a partition keeps at most.
+    pub keys_max: u64,
+}
+
+/// How a sequence numbers. Only its format may change later.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Numbering {
+    /// How numbers are shown, such as `INV-{yyyy}-{n:06}`.
+    pub format: String,
+    /// Whether it begins anew with each year.
+    pub reset: Reset,
+    /// Where its years turn, in minutes from UTC. It is fixed: with daylight saving one hour of a
+    /// year would belong to two.
+    pub utc_offset_minutes: i16,
+    /// First and last number of each range, in the order of their use.
+    pub ranges: Vec<(u64, u64)>,
+    /// The kind of workspaces that has it.
+    pub kind: String,
+}
+
+impl App {
+    pub(crate) fn define(
+        opened: &Arc<Opened>,
+        name: &str,
+        options: AppOptions,
+    ) -> Result<Self, WriteError> {
+        let app = Self { opened: opened.clone(), name: name_of("app", name)? };
+        let AppOptions { partitions, record_ids, trust_level, retention, keys_max } = options;
+        let limits = CommandLimits::default();
+        let request =
+            DefineRequest::App { partitions, record_ids, trust_level, retention, keys_max, limits };
+        match app.ask(request) {
+            // A partition that has stopped does not keep others of the app from being used.
+            Err(WriteError::NotWritten(NotWritten::Stopped(_))) if app.is_there()? => Ok(app),
+            asked => asked.map(|()| app),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// Defines a sequence, from which commands draw numbers. Each workspace has a series of its
+    /// own.
+    ///
+    /// # Errors
+    ///
+    /// `DEFINITION_CONFLICT` when more than the format of an existing one is to change,
+    /// `UNKNOWN_KIND`, or `INVALID_ARGUMENT`.
+    pub fn define_sequence(&self, name: &str, numbering: Numbering) -> Result<(), WriteError> {
+        let Numbering { format, reset, utc_offset_minutes, ranges, kind } = numbering;
+        self.ask(DefineRequest::Sequence {
+            name: name_of("sequence", name)?,
+            kind: name_of("kind", &kind)?,
+            ranges,
+            format,
+            reset,
+            utc_offset_minutes,
+        })
+    }
+
+    /// Defines a kind of records. Only those of class c can be [listed](Workspace::records).
+    ///
+    /// # Errors
+    ///
+    /// `DEFINITION_CONFLICT` when it is defined otherwise, or `INVALID_ARGUMENT`.
+    pub fn define_record(&self, kind: &str, class: RecordClass) -> Result<(), WriteError> {
+        let name = name_of("kind", kind)?;
+        self.ask(DefineRequest::Record { name, class, singleton: false })
+    }
+
+    /// Defines a kind of records of which each workspace has at most one, under a fixed id.
+    ///
+    /// # Errors
+    ///
+    /// The same.
+    pub fn define_singleton(&self, kind: &str, class: RecordClass) -> Result<(), WriteError> {
+        let name = name_of("kind", kind)?;
+        self.ask(DefineRequest::Record { name, class, singleton: true })
+    }
+
+    /// Defines a kind of workspaces beside `default`, which always exists.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT`, or when it was not defined in time.
+    pub fn define_kind(&self, kind: &str) -> Result<(), WriteError> {
+        self.ask(DefineRequest::Kind { name: name_of("kind", kind)? })
+    }
+
+    /// A workspace by its name, or by its id if it is written in digits only. It comes into being
+    /// by being used.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for what can be neither.
+    pub fn workspace(&self, name: &str) -> Result<Workspace, Refusal> {
+        let workspace = workspace_of(name)?;
+        Ok(Workspace { opened: self.opened.clone(), app: self.name.clone(), workspace })
+    }
+
+    /// A workspace of a kind other than `default`, which is settled here if it was not before.
+    ///
+    /// # Errors
+    ///
+    /// `KIND_CONFLICT` when it has another kind, `UNKNOWN_KIND`, or `INVALID_ARGUMENT`.
+    pub fn workspace_of_kind(&self, name: &str, kind: &str) -> Result<Workspace, WriteError> {
+        let workspace = self.workspace(name)?;
+        let kind = name_of("kind", kind)?;
+        let declare = Declare { workspace: workspace.workspace.clone(), kind };
+        let within = self.opened.answer_within;
+        let reply = self.opened.with(|node| node.declare(&self.name, declare, within))??;
+        self.opened.applied(reply)?;
+        Ok(workspace)
+    }
+
+    fn is_there(&self) -> Result<bool, WriteError> {
+        let any = WorkspaceRef::Id(WorkspaceId(0));
+        Ok(self.opened.with(|node| node.partition_of(&self.name, &any).is_ok())?)
+    }
+
+    fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {
+        let within = self.opened.answer_within;
+        let reply = self.opened.with(|node| node.define(&self.name, request, within))??;
+        let outcome = self.opened.applied(reply)?;
+        assert!(
+            matches!(outcome, Outcome::Defined { .. }),
+            "a definition comes to one: {outcome:?}"
+        );
+        Ok(())
+    }
+}
+
+impl Default for AppOptions {
+    fn default() -> Self {
+        Self {
+            partitions: 4,
+            record_ids: RecordIdScheme::Single,
+            trust_level: TrustLevel::Zero,
+            retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
+            keys_max: 10_000_000,
+        }
+    }
+}
+
+impl Numbering {
+    /// One series for ever, from 1 on.
+    #[must_use]
+    pub fn continuous(format: &str) -> Self {
+        Self {
+            format: format.to_owned(),
+            reset: Reset::Never,
+            utc_offset_minutes: 0,
+            ranges: vec![(1, NUMBER_MAX)],
+            kind: "default".to_owned(),
+        }
+    }
+
+    /// A series of its own for every year, each from 1 on.
+    #[must_use]
+    pub fn yearly(format: &str) -> Self {
+        Self { reset: Reset::Yearly, ..Self::continuous(format) }
+    }
+}
+
+pub(crate) fn name_of(field: &str, text: &str) -> Result<Name, Refusal> {
+    Name::new(text).ok_or_else(|| not_a_name(field, NAME_BYTES_MAX))
+}
+
+pub(crate) fn not_a_name(field: &str, bytes_max: usize) -> Refusal {
+    let why = format!("must have 1 to {bytes_max} bytes and no control characters");
+    Refusal::InvalidArgument { field: field.to_owned(), why }
+}
+
+fn workspace_of(text: &str) -> Result<WorkspaceRef, Refusal> {
+    let name = name_of("workspace", text)?;
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(WorkspaceRef::Name(name));
+    }
+    let id = text.parse().ok().filter(|id| *id <= NUMBER_MAX);
+    id.map(|id| WorkspaceRef::Id(WorkspaceId(id))).ok_or_else(|| Refusal::InvalidArgument {
+        field: "workspace".to_owned(),
+        why: format!("an id must be a whole number up to {NUMBER_MAX}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same app can be served and embedded, one after the other.
+    #[test]
+    fn the_defaults_are_those_of_the_http_contract() {
+        let AppOptions { partitions, record_ids, trust_level, retention, keys_max } =
+            AppOptions::default();
+        let limits = CommandLimits::default();
+        let ours =
+            DefineRequest::App { partitions, record_ids, trust_level, retention, keys_max, limits };
+        assert_eq!(seriatim_json::define::app(br#"{"name":"shop"}"#).unwrap().request, ours);
+
+        let Numbering { format, reset, utc_offset_minutes, ranges, kind } =
+            Numbering::continuous("{n}");
+        let (name, kind) = (Name::new("ticket").unwrap(), Name::new(&kind).unwrap());
+        let theirs = seriatim_json::define::sequence(name.clone(), b"{}").unwrap();
+        let ours =
+            DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes };
+        assert_eq!(theirs, ours);
+    }
+}

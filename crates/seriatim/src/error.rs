@@ -1,0 +1,233 @@
+//! What a caller learns when something was not done, and what to do then.
+//!
+//! ```text
+//!  Refused      never written          something has to change first; its key is still free
+//!  NotWritten   not by this attempt    send it again
+//!  Unknown      perhaps written        send it again with the same key: that resolves it
+//! ```
+
+use std::time::Duration;
+
+use seriatim_core::Refusal;
+use seriatim_json::{Invalid, Problem};
+use seriatim_node::{AskError, Busy, ReadFailed, Reason};
+
+/// How long to wait before sending something again that met a busy partition. What keeps one busy
+/// takes less than that, or nobody knows how long.
+const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// How long to wait for room for keys, which comes as old ones end.
+const ROOM_AFTER: Duration = Duration::from_secs(1);
+
+/// Why a command or a definition was not written, or may not have been: the three answers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WriteError {
+    /// It was never written and left no trace. The same will be refused again unless something
+    /// changes; the refusal says what.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It was not written, and this attempt never will be. Send it again, with any key.
+    #[error(transparent)]
+    NotWritten(#[from] NotWritten),
+    /// It may have been written. Send the same command again with the same key, or ask for the
+    /// same definition again: that always resolves it.
+    #[error(transparent)]
+    Unknown(#[from] Unknown),
+}
+
+/// Why an attempt was not written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotWritten {
+    /// The partition takes no more at the moment.
+    #[error("{busy}: send it again after {} ms", retry_after.as_millis())]
+    Busy {
+        /// What keeps it busy.
+        busy: Busy,
+        /// When to send it again.
+        retry_after: Duration,
+    },
+    /// It was taken and then given up, as when the disk was full.
+    #[error("not written: {why}; send it again")]
+    GivenUp {
+        /// Why.
+        why: String,
+    },
+    /// The partition has stopped, and others go on. When the folder is opened again, it reads its
+    /// log and serves, or stops again with the same reason.
+    #[error("the partition has stopped: see why, then open the folder again")]
+    Stopped(#[source] Reason),
+    /// Closed, or about to be.
+    #[error("it is closed: open the folder again")]
+    Closed,
+}
+
+/// Why nobody knows yet whether it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unknown {
+    /// No answer came in time.
+    #[error("no answer within {} ms: send it again with the same key", waited.as_millis())]
+    TimedOut {
+        /// How long was waited.
+        waited: Duration,
+    },
+    /// Something failed in the middle of it. If the store has stopped, the folder has to be
+    /// opened again first.
+    #[error("it may have been written: {why}; send it again with the same key")]
+    Interrupted {
+        /// What failed.
+        why: String,
+    },
+}
+
+/// Why a read gave no answer. What is merely not there is no failure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// It cannot be asked like that.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The partition has not served yet.
+    #[error("the partition has not served yet: ask again")]
+    NotYet,
+    /// The partition had stopped before anything could be read.
+    #[error("the partition has stopped: see why, then open the folder again")]
+    Stopped(#[source] Reason),
+    /// What is stored could not be read.
+    #[error(transparent)]
+    Failed(#[from] ReadFailed),
+    /// Closed.
+    #[error("it is closed: open the folder again")]
+    Closed,
+}
+
+/// Why a subscription gives no more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubscribeError {
+    /// It had caught up, and has fallen too far behind since. A new one from the given offset on
+    /// misses nothing.
+    #[error("the subscription is {behind} events behind: go on from {resume_from} with a new one")]
+    Lagged {
+        /// The first event that was not given.
+        resume_from: u64,
+        /// How many there are from that one on.
+        behind: u64,
+    },
+    /// What is stored could not be read.
+    #[error(transparent)]
+    Failed(#[from] ReadFailed),
+    /// Closed, and everything before was given.
+    #[error("it is closed, and everything before was given")]
+    Closed,
+}
+
+/// The code of the HTTP contract for a partition that does not serve.
+const STOPPED: &str = "PARTITION_STOPPED";
+
+impl WriteError {
+    /// The stable code of the HTTP contract.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::NotWritten(NotWritten::Stopped(_))
+            | Self::Unknown(Unknown::Interrupted { .. }) => STOPPED,
+            Self::NotWritten(_) => "BUSY",
+            Self::Unknown(Unknown::TimedOut { .. }) => "DEADLINE_EXCEEDED",
+        }
+    }
+
+    /// How long to wait before sending the same again with the same key; `None` when that does not
+    /// help as things are.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::NotWritten(NotWritten::Busy { retry_after, .. }) => Some(*retry_after),
+            Self::NotWritten(NotWritten::GivenUp { .. })
+            | Self::Unknown(Unknown::TimedOut { .. }) => Some(RETRY_AFTER),
+            Self::Refused(refusal) => refusal.is_retryable().then_some(ROOM_AFTER),
+            Self::NotWritten(NotWritten::Stopped(_) | NotWritten::Closed)
+            | Self::Unknown(Unknown::Interrupted { .. }) => None,
+        }
+    }
+}
+
+impl ReadError {
+    /// The stable code of the HTTP contract.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Refused(refusal) => refusal.code(),
+            Self::Stopped(_) | Self::Failed(_) => STOPPED,
+            Self::NotYet | Self::Closed => "BUSY",
+        }
+    }
+}
+
+impl SubscribeError {
+    /// The stable code of the HTTP contract.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Lagged { .. } => "LAGGED",
+            Self::Failed(_) => STOPPED,
+            Self::Closed => "BUSY",
+        }
+    }
+}
+
+/// It was closed, or is about to be.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl From<Closed> for WriteError {
+    fn from(_: Closed) -> Self {
+        NotWritten::Closed.into()
+    }
+}
+
+impl From<Closed> for ReadError {
+    fn from(_: Closed) -> Self {
+        Self::Closed
+    }
+}
+
+impl From<Busy> for NotWritten {
+    fn from(busy: Busy) -> Self {
+        Self::Busy { busy, retry_after: RETRY_AFTER }
+    }
+}
+
+impl From<AskError> for WriteError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::TimedOut { waited } => Unknown::TimedOut { waited }.into(),
+            AskError::AppNotFound | AskError::PartitionNotFound { .. } => {
+                Refusal::AppNotFound.into()
+            }
+        }
+    }
+}
+
+impl From<AskError> for ReadError {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::AppNotFound
+            | AskError::PartitionNotFound { .. }
+            | AskError::TimedOut { .. } => Refusal::AppNotFound.into(),
+        }
+    }
+}
+
+/// What cannot be taken as it was sent is a refusal like any other.
+pub(crate) fn refusal_of(invalid: Invalid) -> Refusal {
+    let Invalid { field, problem } = invalid;
+    if let Problem::TooLarge { bytes, max } = problem {
+        let found = u64::try_from(bytes).unwrap_or(u64::MAX);
+        return Refusal::TooLarge { what: "bytes of a command", max: max.into(), found };
+    }
+    if let Problem::TooMany { what, max } = problem {
+        let max = u64::from(max);
+        return Refusal::TooLarge { what, max, found: max.saturating_add(1) };
+    }
+    let field = if field.is_empty() { "the document".to_owned() } else { field };
+    Refusal::InvalidArgument { field, why: problem.to_string() }
+}

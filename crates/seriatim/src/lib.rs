@@ -1,0 +1,59 @@
+//! Gap-free numbers, exactly once, in your own process: Seriatim without a server.
+//!
+//! ```text
+//!  Seriatim ─ app ─► App ─ define_… ─► sequences, kinds of records and of workspaces
+//!                     └─ workspace ─► Workspace ─┬─ submit, send ─► all numbers of the command
+//!                                                ├─ record, entity, sequence, events, proof, …
+//!                                                └─ subscribe ─► what is stored, then what comes
+//! ```
+//!
+//! A folder belongs to one process at a time. Calls block until what they did is durable; what
+//! takes long can be awaited instead, on any runtime. JSON goes in and comes out as bytes, in the
+//! shape of the HTTP contract: which library reads and writes it is the caller's choice. The guide
+//! is `docs/embedding.md`.
+//!
+//! **Invariants**
+//! - What a call has acknowledged is durable, and every read that begins afterwards sees it.
+//! - A command that is sent again with its key is carried out once, and answered with the same
+//!   receipt.
+//! - Nothing here makes a key for a command. Whoever sends it holds its key, so sending it again
+//!   cannot become another command.
+//!
+//! **Deliberately absent:** deadlines of commands. They say when an answer that got lost is final;
+//! here a process knows by itself when nothing of it is under way any more.
+
+mod app;
+mod error;
+mod key;
+mod open;
+mod opened;
+mod reads;
+mod sent;
+mod slot;
+mod subscription;
+mod workspace;
+
+pub use app::{App, AppOptions, Numbering};
+pub use error::{NotWritten, ReadError, SubscribeError, Unknown, WriteError};
+pub use key::{parse_key, random_key};
+pub use open::{OpenError, Options, Seriatim};
+pub use reads::{Entity, Record};
+pub use sent::{Sent, Submitted};
+pub use subscription::Subscription;
+pub use workspace::Workspace;
+
+pub use seriatim_core::{Committed, Current, CurrentValue, Refusal, Subject};
+pub use seriatim_node::{
+    Busy, ClientState, Clock, Consistency, Head, Inclusion, NotEnded, ReadFailed, Reason,
+    SequenceState, Settings as NodeSettings, State, SystemClock, schema,
+};
+pub use seriatim_storage_fjall::Settings as StorageSettings;
+pub use seriatim_types::{
+    Change, ClientId, EntityKey, Event, FieldName, Fields, Hash, Key, Name, Number, NumberDrawn,
+    Origin, PartitionId, PartitionOffset, PartitionRef, Receipt, RecordClass, RecordIdScheme,
+    Reset, Retention, Time, TrustLevel, WorkspaceId, Year,
+};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/embedding.md")]
+struct Guide;

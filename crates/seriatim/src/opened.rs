@@ -1,0 +1,70 @@
+//! The node behind all handles, until it is closed.
+//!
+//! **Invariant:** whoever uses the node holds the lock for reading, so nobody uses it any more once
+//! it was taken out, and the folder is free.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use seriatim_core::Outcome;
+use seriatim_node::{Clock, Node, NotEnded, Reply};
+use seriatim_types::Time;
+
+use crate::error::{Closed, NotWritten, Unknown, WriteError};
+
+/// A node that is open, or was.
+pub(crate) struct Opened {
+    node: RwLock<Option<Node>>,
+    is_closing: AtomicBool,
+    clock: Arc<dyn Clock>,
+    pub(crate) answer_within: Duration,
+    close_within: Duration,
+}
+
+impl Opened {
+    pub(crate) fn new(
+        node: Node,
+        clock: Arc<dyn Clock>,
+        answer_within: Duration,
+        close_within: Duration,
+    ) -> Arc<Self> {
+        let (node, is_closing) = (RwLock::new(Some(node)), AtomicBool::new(false));
+        Arc::new(Self { node, is_closing, clock, answer_within, close_within })
+    }
+
+    /// Does something with the node, unless it was closed.
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&Node) -> T) -> Result<T, Closed> {
+        let node = self.node.read().unwrap_or_else(PoisonError::into_inner);
+        node.as_ref().map(act).ok_or(Closed)
+    }
+
+    /// The time for reads. A clock that cannot be believed leaves it to the partition's own.
+    pub(crate) fn now(&self) -> Time {
+        self.clock.now().unwrap_or(Time(0))
+    }
+
+    /// What was applied, or which of the three answers it is.
+    pub(crate) fn applied(&self, reply: Reply) -> Result<Outcome, WriteError> {
+        match reply {
+            Reply::Applied(Outcome::Refused(refusal)) => Err(refusal.into()),
+            Reply::Applied(outcome) => Ok(outcome),
+            Reply::Busy(busy) => Err(NotWritten::from(busy).into()),
+            Reply::NotWritten { .. } if self.is_closing.load(Ordering::Relaxed) => {
+                Err(Closed.into())
+            }
+            Reply::NotWritten { why } => Err(NotWritten::GivenUp { why }.into()),
+            Reply::Unknown { why } => Err(Unknown::Interrupted { why }.into()),
+            Reply::Stopped(reason) => Err(NotWritten::Stopped(reason).into()),
+        }
+    }
+
+    /// Carries out what was sent, and ends the node. Closing twice is the same as once.
+    pub(crate) fn close(&self) -> Result<(), NotEnded> {
+        self.is_closing.store(true, Ordering::Relaxed);
+        self.with(|node| node.shutdown(self.close_within)).unwrap_or(Ok(()))?;
+        let node = self.node.write().unwrap_or_else(PoisonError::into_inner).take();
+        drop(node);
+        Ok(())
+    }
+}

@@ -1,0 +1,251 @@
+//! Everything that can be asked of a workspace, from what is durable.
+//!
+//! A workspace that was never used reads as one without events: it comes into being by being used,
+//! so nobody has to know whether it was. Only an id that belongs to a name and was never given is
+//! refused, because no command can make it.
+
+use bytes::Bytes;
+use seriatim_core::{Committed, Refusal};
+use seriatim_json::header;
+use seriatim_json::write::{Fact, facts};
+use seriatim_node::{
+    ClientState, Consistency, Head, Inclusion, Node, ProofFailed, Reader, SequenceState, State,
+    Workspace as Found,
+};
+use seriatim_types::limits::{ENTITY_KEY_BYTES_MAX, NAMED_WORKSPACE_FIRST};
+use seriatim_types::{
+    EntityKey, Key, KindId, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time,
+    WorkspaceId, WorkspaceRef, Year,
+};
+
+use crate::app::{name_of, not_a_name};
+use crate::error::{ReadError, refusal_of};
+use crate::key;
+use crate::workspace::Workspace;
+
+/// The kind that a workspace has unless another was settled.
+const DEFAULT_KIND: KindId = KindId(0);
+
+/// The id of workspaces whose name has none yet: no workspace has it.
+const NO_ID: WorkspaceId = WorkspaceId(u64::MAX);
+
+/// A numbered document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// Its id.
+    pub id: Number,
+    /// Its kind.
+    pub kind: Name,
+    /// The class of its kind.
+    pub class: RecordClass,
+    /// The record that it belongs to.
+    pub parent: Option<Number>,
+    /// Counts its changes, from 1.
+    pub version: u64,
+    /// Its fields: a JSON object.
+    pub fields: Bytes,
+    /// The event that changed it last, in the workspace's log.
+    pub offset: Number,
+}
+
+/// A named document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entity {
+    /// Its key.
+    pub key: EntityKey,
+    /// Its value: JSON.
+    pub value: Bytes,
+    /// Counts its changes, from 1.
+    pub version: u64,
+    /// From when on it is absent.
+    pub expires_at: Option<Time>,
+    /// The event that wrote it, in the workspace's log.
+    pub offset: Number,
+}
+
+/// Reads. Each sees everything that was acknowledged before it began.
+impl Workspace {
+    /// A record, by its id.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn record(&self, id: Number) -> Result<Option<Record>, ReadError> {
+        self.read(|reader, found| Ok(reader.record(found.id, id)?.map(|row| Record::new(id, row))))
+    }
+
+    /// Records of a kind of class c, those with the lowest ids from `from` on, at most so many.
+    ///
+    /// # Errors
+    ///
+    /// When they could not be read.
+    pub fn records(&self, kind: &str, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
+        let kind = name_of("kind", kind)?;
+        self.read(|reader, found| {
+            let rows = reader.records(found.id, &kind, from, limit)?.into_iter();
+            Ok(rows.map(|(id, row)| Record::new(id, row)).collect())
+        })
+    }
+
+    /// An entity, unless its time is over.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn entity(&self, key: &str) -> Result<Option<Entity>, ReadError> {
+        let key = EntityKey::new(key).ok_or_else(|| not_a_name("key", ENTITY_KEY_BYTES_MAX))?;
+        let now = self.opened.now();
+        self.read(|reader, found| {
+            let Some(row) = reader.entity(found.id, &key, now)? else { return Ok(None) };
+            let (value, version) = (row.value, row.version);
+            let (expires_at, offset) = (row.expires_at, row.offset);
+            Ok(Some(Entity { key, value, version, expires_at, offset }))
+        })
+    }
+
+    /// Where a sequence stands: in a year, or in that of the partition's last command. `None` when
+    /// the workspace has no such sequence, or a year is asked for and the sequence has none.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read, or the year does not lie between 1 and 9999.
+    pub fn sequence(
+        &self,
+        name: &str,
+        year: Option<u16>,
+    ) -> Result<Option<SequenceState>, ReadError> {
+        let name = name_of("sequence", name)?;
+        let not_a_year = |year| Refusal::InvalidArgument {
+            field: "year".to_owned(),
+            why: format!("must lie between 1 and 9999, not {year}"),
+        };
+        let year = year.map(|year| Year::new(year).ok_or_else(|| not_a_year(year))).transpose()?;
+        self.read(|reader, found| Ok(reader.sequence(found, &name, year)?))
+    }
+
+    /// Events from an offset on, in order and without a hole. 0 and 1 are the beginning. Fewer
+    /// than the limit when they are large.
+    ///
+    /// # Errors
+    ///
+    /// When they could not be read.
+    pub fn events(&self, from: u64, limit: usize) -> Result<Vec<Committed>, ReadError> {
+        self.read(|reader, found| Ok(reader.events(found.id, from, limit)?))
+    }
+
+    /// The receipt of the command that a client sent with a key; `None` when it was not carried
+    /// out, or its key's retention is over. A command that is under way may still be carried out:
+    /// to resolve one, send it again with the same key.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn receipt(&self, client: &str, key: Key) -> Result<Option<Receipt>, ReadError> {
+        let client = header::client(client).map_err(refusal_of)?;
+        let (key, now) = (key::check(key)?, self.opened.now());
+        self.read(|reader, found| Ok(reader.receipt(found.id, &client, key, now)?))
+    }
+
+    /// Where a client stands; `None` when nothing of it was carried out.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn client(&self, client: &str) -> Result<Option<ClientState>, ReadError> {
+        let client = header::client(client).map_err(refusal_of)?;
+        self.read(|reader, found| Ok(reader.client(found.id, &client)?))
+    }
+
+    /// How many events the log has, and the root of the tree over them (RFC 6962).
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn head(&self) -> Result<Head, ReadError> {
+        self.read(|reader, found| Ok(reader.head(found.id)?))
+    }
+
+    /// The proof that an event is among the first `size` of the log. The size of the present log
+    /// is that of its [`head`](Self::head).
+    ///
+    /// # Errors
+    ///
+    /// When there are not as many, or something could not be read.
+    pub fn proof(&self, offset: Number, size: u64) -> Result<Inclusion, ReadError> {
+        self.read(|reader, found| reader.inclusion(found.id, offset, size).map_err(proof_failed))
+    }
+
+    /// The proof that the log only grew from one size to another.
+    ///
+    /// # Errors
+    ///
+    /// When there are not as many events, or something could not be read.
+    pub fn consistency(&self, from: u64, to: u64) -> Result<Consistency, ReadError> {
+        self.read(|reader, found| reader.consistency(found.id, from, to).map_err(proof_failed))
+    }
+
+    fn read<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>, &Found) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        self.read_partition(|reader| read(reader, &find(reader, &self.workspace)?))
+    }
+
+    /// Reads the workspace's partition as of now.
+    pub(crate) fn read_partition<T>(
+        &self,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        self.opened.with(|node| {
+            let partition = node.partition_of(&self.app, &self.workspace)?;
+            let (view, prefix) =
+                node.view(partition).ok_or_else(|| not_serving(node, partition))?;
+            read(&Reader::new(&view, prefix, node.schema()))
+        })?
+    }
+}
+
+impl Record {
+    fn new(id: Number, row: RecordRow) -> Self {
+        let fields = row.fields.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        let fields: Vec<(&str, Fact)> =
+            fields.map(|(name, value)| (name, Fact::Json(value))).collect();
+        let fields = facts(&fields).into();
+        let RecordRow { kind, class, parent, version, offset, .. } = row;
+        Self { id, kind, class, parent, version, fields, offset }
+    }
+}
+
+/// The workspace, also one that was never used.
+fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Found, ReadError> {
+    if let Some(found) = reader.workspace(asked)? {
+        return Ok(found);
+    }
+    match asked {
+        WorkspaceRef::Name(name) => {
+            Ok(Found { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
+        }
+        WorkspaceRef::Id(id) if id.0 < NAMED_WORKSPACE_FIRST => {
+            Ok(Found { id: *id, kind: DEFAULT_KIND, name: None })
+        }
+        WorkspaceRef::Id(id) => Err(Refusal::NotFound { workspace: id.0 }.into()),
+    }
+}
+
+fn not_serving(node: &Node, partition: PartitionRef) -> ReadError {
+    let state = node.partitions().into_iter().find(|(name, _)| *name == partition);
+    match state {
+        Some((_, State::Stopped(reason))) => ReadError::Stopped(reason),
+        Some((_, State::Actualizing(_) | State::Serving)) | None => ReadError::NotYet,
+    }
+}
+
+pub(crate) fn proof_failed(failed: ProofFailed) -> ReadError {
+    match failed {
+        ProofFailed::Nodes(failed) => failed.into(),
+        ProofFailed::OutOfRange { asked, size } => ReadError::Refused(Refusal::InvalidArgument {
+            field: "size".to_owned(),
+            why: format!("{asked} is more than the {size} events there are"),
+        }),
+    }
+}

@@ -1,0 +1,18 @@
+//! Seriatim in a process of one's own, from the outside.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking, and say what they mean briefly"
+)]
+
+mod commands;
+mod crashes;
+mod definitions;
+mod invoicing;
+mod opening;
+mod outcomes;
+mod reads;
+mod refusals;
+mod subscriptions;
+mod world;

@@ -7,6 +7,7 @@ mod instructions;
 mod needs;
 mod tasks;
 mod tidy;
+mod torture;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,18 +21,20 @@ usage: cargo xtask <task>
   test     install what the tests need, then run every test
   fix      apply clippy's suggestions and format; writes to the sources
   tidy     the checks on sources, dependencies and documents alone
-  instructions [--record]   instructions per command under callgrind, against the record";
+  instructions [--record]   instructions per command under callgrind, against the record
+  torture [--kills 200] [--seed N] [--report FILE]   kill a server that is at work, many times";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let task: fn(&Path) -> Result<()> = match words.as_slice() {
-        ["verify"] => tasks::verify,
-        ["test"] => tasks::test,
-        ["fix"] => tasks::fix,
-        ["tidy"] => tidy::run,
-        ["instructions"] => instructions::check,
-        ["instructions", "--record"] => instructions::record,
+    let task: &dyn Fn(&Path) -> Result<()> = match words.as_slice() {
+        ["verify"] => &tasks::verify,
+        ["test"] => &tasks::test,
+        ["fix"] => &tasks::fix,
+        ["tidy"] => &tidy::run,
+        ["instructions"] => &instructions::check,
+        ["instructions", "--record"] => &instructions::record,
+        ["torture", words @ ..] => &|root: &Path| torture::torture(root, words),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -10,21 +10,14 @@
 //! partition that begins to serve is sent everything that is there for it. So nothing needs a
 //! timer, and nothing is lost by a crash at any point.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-use seriatim_codec::{
-    OutboxPointer, Stored, Table as RowTable, decode_outbox_key, event_key, outbox_prefix,
-};
 use seriatim_core::{Outcome, Outgoing};
-use seriatim_storage::{KeyRange, Row, Scan};
-use seriatim_types::{
-    AppSettings, Body, Change, Delivered, Delivery, Event, Message, PartitionRef,
-};
+use seriatim_types::{AppSettings, Body, Delivered, PartitionRef};
 
 use crate::direct::Post;
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
-use crate::partition::View;
+use crate::reads::Reader;
 use crate::reply::Reply;
 
 /// Carries messages between the partitions of a process.
@@ -58,7 +51,11 @@ impl Post for Carrier {
 impl Hosted {
     /// Starts the partitions of all apps. Those that serve already are sent what is in the outbox.
     fn resume_apps(self: &Arc<Self>) {
-        for definitions in self.apps() {
+        let apps = match self.apps() {
+            Ok(apps) => apps,
+            Err(failed) => return self.stop_system(&failed),
+        };
+        for definitions in apps {
             let AppSettings { app, partitions, .. } = definitions.app;
             for partition in partitions_of(app, partitions) {
                 if self.start(partition).shared.serves() {
@@ -73,7 +70,12 @@ impl Hosted {
     /// the partition waits for: without that one, the others would all be out of order.
     fn deliver_outbox(self: &Arc<Self>, target: PartitionRef, expected: Option<u64>) {
         let view = self.running(SYSTEM).and_then(|system| system.shared.view());
-        let messages = view.map(|view| self.outbox(&view, target)).unwrap_or_default();
+        let Some(view) = view else { return };
+        let reader = Reader::new(&view, prefix_of(SYSTEM), self.store.schema());
+        let messages = match reader.outbox(target) {
+            Ok(messages) => messages,
+            Err(failed) => return self.stop_system(&failed),
+        };
         let first = messages.first().map(|first| first.delivery.number);
         if expected.is_none_or(|expected| first.is_some_and(|first| first <= expected)) {
             messages.into_iter().for_each(|message| self.deliver(message));
@@ -107,33 +109,5 @@ impl Hosted {
             }
         };
         self.start(target).request(Body::Delivery(delivery), answer);
-    }
-
-    /// Messages to a partition that are in the outbox of the system partition.
-    fn outbox(&self, view: &View, target: PartitionRef) -> Vec<Outgoing> {
-        let system = prefix_of(SYSTEM);
-        let range = KeyRange::prefix(&outbox_prefix(system, target));
-        let scan = Scan::new(self.tables.handle(RowTable::Partition), range);
-        let mut rows = Vec::new();
-        let scanned = view.snapshot.scan(&scan, &mut |row| {
-            rows.push(row);
-            ControlFlow::Continue(())
-        });
-        if scanned.is_err() {
-            return Vec::new();
-        }
-        let outgoing = |row: Row| {
-            let (_, number) = decode_outbox_key(&row.key).ok()?;
-            let pointer = OutboxPointer::decode(&row.value).ok()?;
-            let key = event_key(system, pointer.event);
-            let bytes = view.snapshot.get(self.tables.handle(RowTable::Log), &key).ok()??;
-            let event = Event::from_bytes(&bytes).ok()?;
-            let change = event.changes.get(usize::try_from(pointer.change).ok()?)?;
-            let Change::Define(definition) = change else { return None };
-            let version = event.offset.get();
-            let message = Message::Definition { version, definition: definition.clone() };
-            Some(Outgoing { target, delivery: Delivery { source: SYSTEM, number, message } })
-        };
-        rows.into_iter().filter_map(outgoing).collect()
     }
 }

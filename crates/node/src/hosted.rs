@@ -1,16 +1,15 @@
 //! The partitions that run in this process, with their threads.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use seriatim_codec::{PartitionPrefix, Stored, Table as RowTable, apps_prefix};
+use seriatim_codec::PartitionPrefix;
 use seriatim_core::SYSTEM_APP;
-use seriatim_storage::{KeyRange, Scan, Store};
+use seriatim_storage::Store;
 use seriatim_types::{AppId, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef};
 
 use crate::answer::Answer;
@@ -18,11 +17,11 @@ use crate::clock::Clock;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
 use crate::node::after;
-use crate::partition::Partition;
+use crate::partition::{Partition, unusable};
+use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
 use crate::shared::Shared;
-use crate::tables::Tables;
 
 /// The partition that holds the apps and their definitions.
 pub(crate) const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
@@ -33,7 +32,6 @@ const INCARNATION: Incarnation = Incarnation(1);
 /// All partitions that run.
 pub(crate) struct Hosted {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) tables: Tables,
     pub(crate) settings: Settings,
     clock: Arc<dyn Clock>,
     partitions: RwLock<BTreeMap<PartitionRef, Arc<Running>>>,
@@ -69,7 +67,6 @@ impl Hosted {
         landings: Sender<Landing>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            tables: Tables::new(store.clone()),
             store,
             settings,
             clock,
@@ -190,30 +187,33 @@ impl Hosted {
     }
 
     /// The apps, by name, with their definitions.
-    pub(crate) fn apps(&self) -> Vec<Definitions> {
+    pub(crate) fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         let view = self.running(SYSTEM).and_then(|system| system.shared.view());
-        let Some(view) = view else { return Vec::new() };
-        let range = KeyRange::prefix(&apps_prefix(prefix_of(SYSTEM)));
-        let scan = Scan::new(self.tables.handle(RowTable::Partition), range);
-        let mut apps = Vec::new();
-        let scanned = view.snapshot.scan(&scan, &mut |row| {
-            apps.extend(Definitions::from_bytes(&row.value).ok());
-            ControlFlow::Continue(())
-        });
-        if scanned.is_ok() { apps } else { Vec::new() }
+        let Some(view) = view else { return Ok(Vec::new()) };
+        Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()
     }
 
-    pub(crate) fn app(&self, name: &Name) -> Option<AppHome> {
+    pub(crate) fn app(&self, name: &Name) -> Result<Option<AppHome>, ReadFailed> {
         let known = self.known_apps.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = known.get(name) {
-            return Some(*home);
+            return Ok(Some(*home));
         }
         drop(known);
-        let app = self.apps().into_iter().map(|it| it.app).find(|app| app.name == *name)?;
+        let mut apps = self.apps()?.into_iter().map(|definitions| definitions.app);
+        let Some(app) = apps.find(|app| app.name == *name) else { return Ok(None) };
         let home = AppHome { app: app.app, partitions: app.partitions };
         let mut known = self.known_apps.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.clone(), home);
-        Some(home)
+        Ok(Some(home))
+    }
+
+    /// The system partition cannot be read. Without it nobody is told of anything, so it stops, and
+    /// says so.
+    pub(crate) fn stop_system(&self, failed: &ReadFailed) {
+        if let Some(system) = self.running(SYSTEM) {
+            // An owner that is gone needs not be told.
+            drop(system.owner.send(Message::Stop(unusable(failed))));
+        }
     }
 }
 

@@ -24,7 +24,7 @@ use crate::clock::Clock;
 use crate::direct::Message;
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
 use crate::partition::{State, View};
-use crate::reads::Reader;
+use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -52,6 +52,9 @@ pub enum AskError {
         /// The last one that it has.
         last: u16,
     },
+    /// What there is of apps could not be read. Nothing was asked.
+    #[error("the apps cannot be read")]
+    Unreadable(#[from] ReadFailed),
     /// It was not answered in time. It may have happened.
     #[error("no answer within {} ms: ask again", waited.as_millis())]
     TimedOut {
@@ -104,7 +107,8 @@ impl Node {
             return Ok(reply);
         };
         let timed_out = AskError::TimedOut { waited: timeout };
-        let home = self.hosted.app(app).ok_or(timed_out.clone())?;
+        // It was decided, so nothing but all partitions having it is the answer.
+        let home = self.hosted.app(app).ok().flatten().ok_or(timed_out.clone())?;
         for partition in partitions_of(*id, home.partitions) {
             let running = self.hosted.start(partition);
             let has_it = |shared: &Shared| {
@@ -186,7 +190,7 @@ impl Node {
         let partition = match &log {
             Log::Workspace(workspace) => self.partition_of(app, workspace)?,
             Log::Partition(partition) => {
-                let home = self.hosted.app(app).ok_or(AskError::AppNotFound)?;
+                let home = self.hosted.app(app)?.ok_or(AskError::AppNotFound)?;
                 let last = home.partitions.saturating_sub(1);
                 if partition.0 > last {
                     return Err(AskError::PartitionNotFound { last });
@@ -228,8 +232,11 @@ impl Node {
     }
 
     /// The apps, by name.
-    #[must_use]
-    pub fn apps(&self) -> Vec<Definitions> {
+    ///
+    /// # Errors
+    ///
+    /// When they could not be read.
+    pub fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         self.hosted.apps()
     }
 
@@ -281,7 +288,7 @@ impl Node {
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        let home = self.hosted.app(app).ok_or(AskError::AppNotFound)?;
+        let home = self.hosted.app(app)?.ok_or(AskError::AppNotFound)?;
         let partition = match workspace {
             WorkspaceRef::Id(id) => partition_of_id(*id, home.partitions),
             WorkspaceRef::Name(name) => partition_of_name(name, home.partitions),

@@ -203,6 +203,10 @@ impl From<AskError> for WriteError {
             AskError::AppNotFound | AskError::PartitionNotFound { .. } => {
                 Refusal::AppNotFound.into()
             }
+            AskError::Unreadable(failed) => {
+                let what = failed.to_string();
+                NotWritten::Stopped(Reason::Unreadable { what }).into()
+            }
         }
     }
 }
@@ -210,6 +214,7 @@ impl From<AskError> for WriteError {
 impl From<AskError> for ReadError {
     fn from(error: AskError) -> Self {
         match error {
+            AskError::Unreadable(failed) => failed.into(),
             AskError::AppNotFound
             | AskError::PartitionNotFound { .. }
             | AskError::TimedOut { .. } => Refusal::AppNotFound.into(),

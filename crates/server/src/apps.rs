@@ -45,7 +45,7 @@ pub(crate) async fn list(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let apps = context.ask_apps(|context| Ok(context.node.apps())).await?;
+    let apps = context.ask_apps(|context| Ok(context.node.apps()?)).await?;
     let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
     Ok(answer::ok(write::facts(&[("apps", Fact::List(apps))])))
 }
@@ -63,7 +63,7 @@ pub(crate) async fn get(
 
 /// The definitions of an app.
 pub(crate) fn find(context: &Context, app: &Name) -> Result<Definitions, ApiError> {
-    let mut apps = context.node.apps().into_iter();
+    let mut apps = context.node.apps()?.into_iter();
     let found = apps.find(|definitions| definitions.app.name == *app);
     found.ok_or_else(|| context.not_asked(AskError::AppNotFound))
 }

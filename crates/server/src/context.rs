@@ -90,7 +90,7 @@ impl Context {
         let partitions = self.node.partitions();
         let mut names = self.app_names.lock().unwrap_or_else(PoisonError::into_inner);
         if partitions.iter().any(|(partition, _)| !names.contains_key(&partition.app)) {
-            let apps = self.node.apps().into_iter();
+            let apps = self.node.apps().unwrap_or_default().into_iter();
             names.extend(apps.map(|it| (it.app.app, it.app.name.as_str().to_owned())));
         }
         let named = |(PartitionRef { app, partition }, doing)| {

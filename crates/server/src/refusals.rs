@@ -84,6 +84,7 @@ impl From<AskError> for ApiError {
             AskError::AppNotFound => Self::new("APP_NOT_FOUND", message),
             AskError::PartitionNotFound { .. } => Self::not_found(message),
             AskError::TimedOut { .. } => late(message),
+            AskError::Unreadable(failed) => failed.into(),
         }
     }
 }

@@ -215,7 +215,7 @@ pub(super) fn failed(error: &ReadError) -> Reason {
     }
 }
 
-pub(super) fn unusable(error: &dyn std::error::Error) -> Reason {
+pub(crate) fn unusable(error: &dyn std::error::Error) -> Reason {
     let mut what = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

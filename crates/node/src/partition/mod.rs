@@ -37,6 +37,8 @@ use crate::tables::Tables;
 
 use actualize::Reading;
 
+pub(crate) use actualize::unusable;
+
 /// One partition. `R` is whatever its driver answers a request by.
 pub struct Partition<R> {
     tables: Tables,

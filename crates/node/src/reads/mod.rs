@@ -17,6 +17,7 @@ mod numbers;
 mod proofs;
 mod receipts;
 mod rows;
+mod system;
 
 use std::ops::{Bound, ControlFlow};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, event_key};
 use seriatim_core::Outcome;
-use seriatim_node::{Busy, Node, Reason, Reply, Settings, State, SystemClock, schema};
+use seriatim_node::{AskError, Busy, Node, Reason, Reply, Settings, State, SystemClock, schema};
 use seriatim_storage::{Batch, Store};
 use seriatim_testkit::core::name;
 use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef};
@@ -109,4 +109,29 @@ fn a_violation_stops_its_partition_and_others_keep_serving() {
     let replies = send(&node, vec![ask("a", 6, "2"), ask("a", 7, "1")]);
     assert!(matches!(&replies[0], Reply::Applied(Outcome::Committed(_))), "{:?}", replies[0]);
     assert!(matches!(&replies[1], Reply::Stopped(Reason::Unreadable { .. })), "{:?}", replies[1]);
+}
+
+/// Apps that could not be read looked like no apps at all, so a client was told that there was none.
+#[test]
+fn apps_that_cannot_be_read_stop_the_node_and_are_not_missing() {
+    let gate = Gate::new();
+    let node = open(&gate, Settings::default());
+    node.shutdown(PATIENCE).unwrap();
+    let (app, partition) = (AppId(0), PartitionId(0));
+    let system = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+    let mut key = seriatim_codec::apps_prefix(system).to_vec();
+    key.extend([0; 8]);
+    let mut batch = Batch::new();
+    batch.put(schema().table("partition").unwrap(), key, Bytes::from_static(b"planted"));
+    gate.commit(batch).unwrap();
+    let node = Node::open(gate.clone(), Arc::new(SystemClock::new()), Settings::default());
+    assert!(!node.wait_until_ready(PATIENCE));
+    let system = PartitionRef { app, partition };
+    let [(stopped, State::Stopped(Reason::Unreadable { what }))] = &node.partitions()[..] else {
+        panic!("it says why: {:?}", node.partitions())
+    };
+    assert_eq!(*stopped, system);
+    assert!(what.contains("cannot be read"), "{what}");
+    let asked = node.submit_and_wait(&name("shop"), ask("a", 1, "1"), PATIENCE);
+    assert!(matches!(asked, Err(AskError::Unreadable(_))), "{asked:?}");
 }

@@ -234,7 +234,7 @@ fn definitions_that_are_asked_for_at_once_all_reach_every_partition() {
             scope.spawn(move || define(node, kind));
         }
     });
-    assert_eq!(node.apps()[0].version, 17);
+    assert_eq!(node.apps().unwrap()[0].version, 17);
 }
 
 /// A clock that is set by hand.

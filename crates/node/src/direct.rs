@@ -14,7 +14,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use seriatim_core::Outgoing;
 use seriatim_storage::Store;
@@ -24,10 +24,8 @@ use crate::answer::Answer;
 use crate::clock::Clock;
 use crate::partition::{Flight, Partition, State};
 use crate::reply::{Reason, Reply};
+use crate::settings::Settings;
 use crate::shared::Shared;
-
-/// How long an owner sleeps that has nothing to do. It is woken by requests.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// What the owner of a partition is told.
 pub(crate) enum Message {
@@ -111,8 +109,9 @@ pub(crate) struct Owner {
     pub(crate) syncer: Sender<Landing>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) post: Arc<dyn Post>,
-    /// How long numbers wait for a checkpoint.
-    pub(crate) checkpoint_delay: Duration,
+    pub(crate) settings: Settings,
+    /// When readers were last given a view.
+    pub(crate) viewed_at: Instant,
     /// When it ends in any case, once it was told to end.
     pub(crate) ends_at: Option<Instant>,
 }
@@ -135,6 +134,7 @@ impl Owner {
                 self.post.serves(self.name);
             }
             was_serving = is_serving;
+            self.renew_view();
             let is_done = !has_more && self.is_done();
             if self.ends_at.is_some_and(|at| is_done || Instant::now() >= at) {
                 break;
@@ -155,7 +155,8 @@ impl Owner {
         let mut waiting = VecDeque::new();
         if !has_more {
             let is_idle = self.partition.is_idle();
-            let sleep = if is_idle { IDLE } else { self.checkpoint_delay };
+            let sleep =
+                if is_idle { self.settings.view_renewal } else { self.settings.checkpoint_delay };
             match self.messages.recv_timeout(sleep) {
                 Ok(message) => waiting.push_back(message),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -225,6 +226,23 @@ impl Owner {
         }
         // Requests may have come in while the disk was busy.
         false
+    }
+
+    /// A partition in which nothing happens shows what it did, by a younger snapshot: the store keeps
+    /// everything that was written over since the oldest one, and this partition's may be it.
+    fn renew_view(&mut self) {
+        if self.partition.in_flight() > 0 {
+            self.viewed_at = Instant::now();
+            return;
+        }
+        if self.viewed_at.elapsed() < self.settings.view_renewal {
+            return;
+        }
+        self.viewed_at = Instant::now();
+        // A store that has stopped shows what it did.
+        if let Ok(snapshot) = self.store.snapshot() {
+            self.shared.renew(Arc::from(snapshot));
+        }
     }
 
     fn is_done(&self) -> bool {

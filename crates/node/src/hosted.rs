@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::SYSTEM_APP;
@@ -138,7 +138,8 @@ impl Hosted {
             syncer,
             shared: shared.clone(),
             post: Arc::new(Carrier::new(self)),
-            checkpoint_delay: self.settings.checkpoint_delay,
+            settings: self.settings,
+            viewed_at: Instant::now(),
             ends_at: None,
         };
         let thread = std::thread::Builder::new()

@@ -23,6 +23,9 @@ pub struct Settings {
     pub tick_interval: Duration,
     /// Events that are read in one go while numbers are read from the log.
     pub actualize_events: usize,
+    /// How long readers of a partition in which nothing happens are shown the same snapshot. An old
+    /// one keeps the store from freeing anything that was written since, by any partition.
+    pub view_renewal: Duration,
     /// Events that a subscription that had caught up may fall behind before it is told so.
     pub subscription_lag_max: u64,
 }
@@ -39,6 +42,7 @@ impl Default for Settings {
             checkpoint_delay: Duration::from_millis(5),
             tick_interval: Duration::from_secs(1),
             actualize_events: 512,
+            view_renewal: Duration::from_secs(1),
             subscription_lag_max: 100_000,
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use seriatim_storage::Snapshot;
 use seriatim_types::WorkspaceId;
 
 use crate::partition::{State, View};
@@ -72,6 +73,15 @@ impl Shared {
         let told = seen.watchers.take(touched);
         drop(seen);
         told.iter().for_each(|slot| slot.tell());
+        drop(before);
+    }
+
+    /// Shows the same as before, by a younger snapshot.
+    pub(crate) fn renew(&self, snapshot: Arc<dyn Snapshot>) {
+        let mut seen = self.seen();
+        let before = seen.view.take();
+        seen.view = before.as_ref().map(|view| View { snapshot, ..view.clone() });
+        drop(seen);
         drop(before);
     }
 

@@ -42,6 +42,7 @@ mod sync_group;
 
 pub mod conformance;
 pub mod faulty;
+pub mod hooked;
 pub mod memory;
 
 pub use batch::{Batch, Write};

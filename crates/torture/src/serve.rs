@@ -4,20 +4,16 @@
 //! torture that does not find this finds nothing.
 
 use std::net::SocketAddr;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::thread;
 
 use anyhow::Result;
-use bytes::Bytes;
 use seriatim_node::{Node, SystemClock};
 use seriatim_server::Server;
-use seriatim_storage::{
-    Batch, CommitError, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError, Schema, Snapshot,
-    Stats, Store, SyncError, Table,
-};
+use seriatim_storage::Store;
+use seriatim_storage::hooked::HookedStore;
 use seriatim_storage_fjall::{FjallStore, Settings};
 
 use crate::power_cut::Notes;
@@ -46,7 +42,7 @@ const MEMTABLE_BYTES: u64 = 256 * 1024;
 pub fn serve(serve: &Serve) -> Result<()> {
     let store = open(&serve.data, serve.synced.as_deref())?;
     let store: Arc<dyn Store> =
-        if serve.is_hasty { Arc::new(Hasty::new(store)) } else { Arc::new(store) };
+        if serve.is_hasty { Arc::new(hasty(store)) } else { Arc::new(store) };
     let clock = Arc::new(SystemClock::new());
     let node = Arc::new(Node::open(store, clock.clone(), seriatim_node::Settings::default()));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -70,62 +66,13 @@ fn open(data: &Path, synced: Option<&Path>) -> Result<FjallStore> {
 }
 
 /// A store that syncs when it is asked to, and does not wait for it.
-struct Hasty {
-    store: Arc<FjallStore>,
-    later: Sender<()>,
-}
-
-impl Hasty {
-    fn new(store: FjallStore) -> Self {
-        let (later, asked) = mpsc::channel();
-        let store = Arc::new(store);
-        let for_later = store.clone();
-        thread::spawn(move || asked.into_iter().try_for_each(|()| for_later.sync()));
-        Self { store, later }
-    }
-}
-
-impl Read for Hasty {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.store.get(table, key)
-    }
-
-    fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.store.get_many(keys)
-    }
-
-    fn scan(
-        &self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<ScanEnd, ScanError> {
-        self.store.scan(scan, visit)
-    }
-}
-
-impl Store for Hasty {
-    fn schema(&self) -> &Schema {
-        self.store.schema()
-    }
-
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
-        self.store.snapshot()
-    }
-
-    fn commit(&self, batch: Batch) -> Result<(), CommitError> {
-        self.store.commit(batch)
-    }
-
-    fn sync(&self) -> Result<(), SyncError> {
-        self.later.send(()).expect("the other thread syncs for ever");
+fn hasty(store: FjallStore) -> HookedStore {
+    let (later, asked) = mpsc::channel();
+    let store = Arc::new(store);
+    let for_later = store.clone();
+    thread::spawn(move || asked.into_iter().try_for_each(|()| for_later.sync()));
+    HookedStore::new(store).sync_by(move |_| {
+        later.send(()).expect("the other thread syncs for ever");
         Ok(())
-    }
-
-    fn health(&self) -> Result<(), Poisoned> {
-        self.store.health()
-    }
-
-    fn stats(&self) -> Result<Stats, ReadError> {
-        self.store.stats()
-    }
+    })
 }

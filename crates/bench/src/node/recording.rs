@@ -1,27 +1,29 @@
-//! A store that keeps what was committed, so that the same can be written straight into another.
+//! A store that keeps what is committed, so that the same can be written straight into another.
 
-use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
-use bytes::Bytes;
 use seriatim_node::schema;
+use seriatim_storage::hooked::HookedStore;
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
-use seriatim_storage::{
-    Batch, CommitError, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError, Schema, Snapshot,
-    Stats, Store, SyncError, Table, Write,
-};
+use seriatim_storage::{Batch, Store, Write};
 
-/// A store, and copies of the batches that it was given. Keeping them costs the node a third of its
-/// speed, in memory that is touched for the first time; so it is asked for when no clock runs.
+/// Copies of the batches that a store is given. Keeping them costs the node a third of its speed, in
+/// memory that is touched for the first time; so it is asked for when no clock runs.
+#[derive(Clone, Default)]
 pub(crate) struct Recording {
-    store: Arc<dyn Store>,
-    batches: Mutex<Option<Vec<Batch>>>,
+    batches: Arc<Mutex<Option<Vec<Batch>>>>,
 }
 
 impl Recording {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
-        Self { store, batches: Mutex::default() }
+    /// The store, so that what it is given can be recorded.
+    pub(crate) fn of(&self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let recording = self.clone();
+        Arc::new(HookedStore::new(store).before_commit(move |batch| {
+            if let Some(batches) = &mut *recording.batches() {
+                batches.push(batch.clone());
+            }
+        }))
     }
 
     /// Keeps what is committed from now on.
@@ -38,54 +40,7 @@ impl Recording {
         batches.into_iter().map(resolve).collect()
     }
 
-    fn batches(&self) -> std::sync::MutexGuard<'_, Option<Vec<Batch>>> {
+    fn batches(&self) -> MutexGuard<'_, Option<Vec<Batch>>> {
         self.batches.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Read for Recording {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.store.get(table, key)
-    }
-
-    fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.store.get_many(keys)
-    }
-
-    fn scan(
-        &self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<ScanEnd, ScanError> {
-        self.store.scan(scan, visit)
-    }
-}
-
-impl Store for Recording {
-    fn schema(&self) -> &Schema {
-        self.store.schema()
-    }
-
-    fn snapshot(&self) -> Result<Box<dyn Snapshot>, ReadError> {
-        self.store.snapshot()
-    }
-
-    fn commit(&self, batch: Batch) -> Result<(), CommitError> {
-        if let Some(batches) = &mut *self.batches() {
-            batches.push(batch.clone());
-        }
-        self.store.commit(batch)
-    }
-
-    fn sync(&self) -> Result<(), SyncError> {
-        self.store.sync()
-    }
-
-    fn health(&self) -> Result<(), Poisoned> {
-        self.store.health()
-    }
-
-    fn stats(&self) -> Result<Stats, ReadError> {
-        self.store.stats()
     }
 }

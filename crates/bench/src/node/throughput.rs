@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -60,8 +59,9 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
 
 fn one(run: &Run<'_>, sizes: &NodeSizes, shop: Shop, submitters: u64) -> Result<[f64; 7]> {
     let folder = run.folder()?;
-    let store = Arc::new(Recording::new(open_store(&folder.path().join("node"))?));
-    let node = open_shop(store.clone(), shop)?;
+    let recording = Recording::default();
+    let store = recording.of(open_store(&folder.path().join("node"))?);
+    let node = open_shop(store, shop)?;
     let sales = Sales::new();
     // Every workspace exists before the clock starts.
     drive(&node, submitters, WORKSPACES, |number| sales.command(number, 1 + number))?;
@@ -74,10 +74,10 @@ fn one(run: &Run<'_>, sizes: &NodeSizes, shop: Shop, submitters: u64) -> Result<
     };
     let load = part(0)?;
     // The same once more, to see what is committed.
-    store.begin();
+    recording.begin();
     part(1)?;
     drop(node);
-    let batches = store.take()?;
+    let batches = recording.take()?;
     let pairs: usize = batches.iter().map(Vec::len).sum();
     let count = batches.len() as f64;
     let raw = straight(&folder.path().join("store"), &batches)?;

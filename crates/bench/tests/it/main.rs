@@ -116,8 +116,8 @@ fn every_measurement_of_the_node_is_made_and_reported() {
     let sizes = NodeSizes {
         commands: 300,
         lone: 100,
-        keys: 400,
-        retries: 50,
+        keys: 5_000,
+        retries: 500,
         killed: [(200, 50), (500, 400)],
     };
     let report = node(&options, &sizes).unwrap();

@@ -8,15 +8,15 @@ use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, event_key};
 use seriatim_core::Outcome;
 use seriatim_node::{AskError, Busy, Node, Reason, Reply, Settings, State, SystemClock, schema};
-use seriatim_storage::{Batch, Store};
+use seriatim_storage::Batch;
 use seriatim_testkit::core::name;
 use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef};
 
 use crate::gate::Gate;
 use crate::node::{PATIENCE, ask, receipt, send, set_up};
 
-fn open(gate: &Arc<Gate>, settings: Settings) -> Node {
-    let node = Node::open(gate.clone(), Arc::new(SystemClock::new()), settings);
+fn open(gate: &Gate, settings: Settings) -> Node {
+    let node = Node::open(gate.store.clone(), Arc::new(SystemClock::new()), settings);
     assert!(node.wait_until_ready(PATIENCE));
     set_up(&node);
     node
@@ -71,7 +71,7 @@ fn sabotage(gate: &Gate) {
     let key = event_key(prefix, PartitionOffset::new(2).unwrap());
     let mut batch = Batch::new();
     batch.put(schema().table("log").unwrap(), key, Bytes::from_static(b"planted"));
-    gate.commit(batch).unwrap();
+    gate.store.commit(batch).unwrap();
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn apps_that_cannot_be_read_stop_the_node_and_are_not_missing() {
     key.extend([0; 8]);
     let mut batch = Batch::new();
     batch.put(schema().table("partition").unwrap(), key, Bytes::from_static(b"planted"));
-    gate.commit(batch).unwrap();
-    let node = Node::open(gate.clone(), Arc::new(SystemClock::new()), Settings::default());
+    gate.store.commit(batch).unwrap();
+    let node = Node::open(gate.store.clone(), Arc::new(SystemClock::new()), Settings::default());
     assert!(!node.wait_until_ready(PATIENCE));
     let system = PartitionRef { app, partition };
     let [(stopped, State::Stopped(Reason::Unreadable { what }))] = &node.partitions()[..] else {

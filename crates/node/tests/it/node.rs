@@ -182,6 +182,32 @@ fn readers_wait_for_an_offset_and_see_what_is_durable() {
     assert!(!node.wait(partition, soon, |view| view.offset > Some(last)), "nothing else came");
 }
 
+/// A view that was never renewed kept the store from freeing anything that was written over since:
+/// tables on disk and in memory grew with every commit of the other partitions.
+#[test]
+fn a_partition_in_which_nothing_happens_does_not_hold_on_to_an_old_snapshot() {
+    let disk = MemoryDisk::new();
+    let renewed = Settings { view_renewal: Duration::from_millis(1), ..Settings::default() };
+    let node = open_with(&disk, renewed);
+    set_up(&node);
+    let last = receipt(&send(&node, vec![ask("a", 1, "1")])[0]).last_partition_offset;
+    for (partition, _) in node.partitions() {
+        let (first, _) = node.view(partition).unwrap();
+        let deadline = std::time::Instant::now() + PATIENCE;
+        let younger = loop {
+            let (view, _) = node.view(partition).unwrap();
+            if !Arc::ptr_eq(&view.snapshot, &first.snapshot) {
+                break view;
+            }
+            assert!(std::time::Instant::now() < deadline, "{partition:?} keeps its snapshot");
+            std::thread::yield_now();
+        };
+        assert_eq!((younger.offset, younger.time), (first.offset, first.time), "{partition:?}");
+    }
+    let partition = PartitionRef { app: AppId(1), partition: PartitionId(1) };
+    assert_eq!(node.view(partition).unwrap().0.offset, Some(last));
+}
+
 /// What the system app has decided and nobody was told of yet reaches the partitions at the next
 /// start, in order.
 #[test]

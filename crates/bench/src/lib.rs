@@ -111,7 +111,7 @@ pub fn sequencer(options: &Options, sizes: &SequencerSizes) -> Result<Report> {
 pub fn node(options: &Options, sizes: &NodeSizes) -> Result<Report> {
     let run = Run { options, started: Instant::now() };
     let tables = node::measure(&run, sizes)?;
-    let mode = format!("{}: {} rounds", options.sizes.name, options.sizes.rounds);
+    let mode = format!("{}: {} rounds", options.sizes.name, sizes.rounds);
     let facts = machine::facts(options, mode, run.started.elapsed())?;
     Ok(Report { title: "Node".to_owned(), facts, tables })
 }

@@ -26,8 +26,8 @@ struct Answers {
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
     let mut figures: [Series; 6] = Default::default();
-    for round in 1..=run.sizes().rounds {
-        progress_of(run, "a flood", round);
+    for round in 1..=sizes.rounds {
+        progress_of(run, sizes, "a flood", round);
         for (series, figure) in figures.iter_mut().zip(one(run, sizes)?) {
             series.push(figure);
         }

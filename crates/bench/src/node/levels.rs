@@ -14,8 +14,8 @@ const SUBMITTERS: u64 = 64;
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
     let [mut zero, mut one, mut two, mut proofs]: [Series; 4] = Default::default();
-    for round in 1..=run.sizes().rounds {
-        progress_of(run, "trust levels and proofs", round);
+    for round in 1..=sizes.rounds {
+        progress_of(run, sizes, "trust levels and proofs", round);
         two.push(load(run, sizes, TrustLevel::Two, false)?);
         zero.push(load(run, sizes, TrustLevel::Zero, false)?);
         one.push(load(run, sizes, TrustLevel::One, false)?);

@@ -21,8 +21,8 @@ const BYTES: usize = 1_024;
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
     let [mut node, mut sync, mut hops, mut p99, mut floor]: [Series; 5] = Default::default();
-    for round in 1..=run.sizes().rounds {
-        progress_of(run, "a lone submitter", round);
+    for round in 1..=sizes.rounds {
+        progress_of(run, sizes, "a lone submitter", round);
         let folder = run.folder()?;
         let syncs = syncs(&folder.path().join("file"), sizes.lone)?;
         let trips = round_trips(sizes.lone)?;

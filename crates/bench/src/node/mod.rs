@@ -18,6 +18,8 @@ use crate::report::Table;
 /// The sizes of the measurements of the node.
 #[derive(Debug, Clone)]
 pub struct NodeSizes {
+    /// How many times the contenders take turns.
+    pub rounds: u64,
     /// Commands per round.
     pub commands: u64,
     /// Commands per round of a submitter that is alone.
@@ -35,6 +37,7 @@ impl NodeSizes {
     #[must_use]
     pub fn short() -> Self {
         Self {
+            rounds: 3,
             commands: 20_000,
             lone: 1_000,
             keys: 50_000,
@@ -47,7 +50,8 @@ impl NodeSizes {
     #[must_use]
     pub fn long() -> Self {
         Self {
-            commands: 100_000,
+            rounds: 5,
+            commands: 60_000,
             lone: 4_000,
             keys: 1_000_000,
             retries: 10_000,
@@ -68,6 +72,6 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Vec<Table>> {
     Ok(tables)
 }
 
-fn progress_of(run: &Run<'_>, what: &str, round: u64) {
-    run.progress(&format!("{what}, round {round} of {}", run.sizes().rounds));
+fn progress_of(run: &Run<'_>, sizes: &NodeSizes, what: &str, round: u64) {
+    run.progress(&format!("{what}, round {round} of {}", sizes.rounds));
 }

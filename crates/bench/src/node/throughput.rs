@@ -22,9 +22,9 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
         for submitters in [64, 256] {
             let shop = Shop { partitions, ..Shop::default() };
             let mut figures: [Series; 7] = Default::default();
-            for round in 1..=run.sizes().rounds {
+            for round in 1..=sizes.rounds {
                 let label = format!("{submitters} submitters, {partitions} partitions");
-                progress_of(run, &label, round);
+                progress_of(run, sizes, &label, round);
                 for (series, figure) in figures.iter_mut().zip(one(run, sizes, shop, submitters)?) {
                     series.push(figure);
                 }

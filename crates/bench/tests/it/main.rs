@@ -114,6 +114,7 @@ fn every_measurement_of_the_node_is_made_and_reported() {
         command_line: "a test".to_owned(),
     };
     let sizes = NodeSizes {
+        rounds: 2,
         commands: 300,
         lone: 100,
         keys: 5_000,

@@ -15,6 +15,7 @@ use seriatim_server::Server;
 use seriatim_storage_fjall::FjallStore;
 use tokio::time::Instant;
 
+use crate::welcome::say;
 use crate::{signals, welcome};
 
 /// How long reads that are under way may take when everything else has ended.
@@ -46,17 +47,17 @@ pub(crate) fn run(listen: SocketAddr, data: &Path) -> Result<()> {
         let server = server.with_context(|| {
             format!("cannot listen on {listen}: choose another address with --listen")
         })?;
-        println!("{}", welcome::text(server.address(), data));
+        say(welcome::text(server.address(), data));
         tokio::spawn(say_when_ready(node.clone()));
         anyhow::Ok(server.run(signal).await)
     });
     runtime.shutdown_timeout(READS_WITHIN);
     let all_answered = all_answered?;
     if !all_answered {
-        println!("Some requests were still open and got no answer.");
+        say("Some requests were still open and got no answer.");
     }
     node.shutdown(NODE_WITHIN)?;
-    println!("Stopped. Everything that was acknowledged is on disk.");
+    say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
 }
 
@@ -68,18 +69,16 @@ async fn say_when_ready(node: Arc<Node>) {
         let partitions = node.partitions();
         for (partition, state) in &partitions {
             if let State::Stopped(reason) = state {
-                println!(
-                    "Not ready: {} of {} stopped: {reason}",
-                    partition.partition, partition.app
-                );
+                let (app, partition) = (partition.app, partition.partition);
+                say(format!("Not ready: {partition} of {app} stopped: {reason}"));
                 return;
             }
         }
         if said.elapsed() >= SAY_EVERY {
             said = Instant::now();
-            println!("{}", welcome::progress(&partitions));
+            say(welcome::progress(&partitions));
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    println!("Ready after {} ms.", began.elapsed().as_millis());
+    say(format!("Ready after {} ms.", began.elapsed().as_millis()));
 }

@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 
 /// An event-sourcing server: every command gets its place, exactly once.
 #[derive(Parser)]
-#[command(name = "seriatim", disable_help_subcommand = true)]
+#[command(name = "seriatim", version, disable_help_subcommand = true)]
 struct Cli {
     #[command(subcommand)]
     command: Task,

@@ -9,6 +9,8 @@ use std::io;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::welcome::say;
+
 /// Ends at the first SIGINT or SIGTERM. A second one ends the process at once.
 pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -25,10 +27,10 @@ pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> 
             }
         };
         next().await;
-        println!("Stopping: answers in flight are given first. Once more stops at once.");
+        say("Stopping: answers in flight are given first. Once more stops at once.");
         let _ = sender.send(());
         next().await;
-        eprintln!("Stopped at once. Everything that was acknowledged is on disk.");
+        say("Stopped at once. Everything that was acknowledged is on disk.");
         std::process::exit(130);
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(wait))?;

@@ -1,9 +1,15 @@
 //! What `seriatim dev` says.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
 use seriatim_node::State;
+
+/// Says something to whoever listens. A terminal that was closed ends nothing.
+pub(crate) fn say(text: impl std::fmt::Display) {
+    drop(writeln!(std::io::stdout(), "{text}"));
+}
 
 /// Where the server is, and what to try first.
 pub(crate) fn text(address: SocketAddr, data: &Path) -> String {

@@ -36,8 +36,7 @@ pub enum Refusal {
     },
     /// A sequence that the workspace does not have.
     #[error(
-        "there is no sequence {name:?} for this kind of workspace: define it, or correct the name"
-    )]
+        "there is no sequence {:?} for this kind of workspace: define it, or correct the name", name.as_str())]
     UnknownSequence {
         /// Its name.
         name: Name,
@@ -45,7 +44,7 @@ pub enum Refusal {
         field: String,
     },
     /// A kind of workspaces or records that is not defined.
-    #[error("there is no kind {name:?}: define it, or correct the name")]
+    #[error("there is no kind {:?}: define it, or correct the name", name.as_str())]
     UnknownKind {
         /// Its name.
         name: Name,
@@ -77,7 +76,7 @@ pub enum Refusal {
     #[error("the app exists with other settings, which cannot be changed")]
     AppExists,
     /// A definition that contradicts an earlier one.
-    #[error("{name:?} is defined otherwise: {why}")]
+    #[error("{:?} is defined otherwise: {why}", name.as_str())]
     DefinitionConflict {
         /// What is defined.
         name: Name,
@@ -85,7 +84,7 @@ pub enum Refusal {
         why: &'static str,
     },
     /// A workspace that has another kind.
-    #[error("the workspace is of kind {current:?} and stays so")]
+    #[error("the workspace is of kind {:?} and stays so", current.as_str())]
     KindConflict {
         /// The kind that it has.
         current: Name,
@@ -97,7 +96,7 @@ pub enum Refusal {
         id: Number,
     },
     /// A second record of a kind that has at most one.
-    #[error("the workspace has its one record of kind {kind:?} already: it is {id}")]
+    #[error("the workspace has its one record of kind {:?} already: it is {id}", kind.as_str())]
     SingletonExists {
         /// The kind.
         kind: Name,
@@ -111,7 +110,7 @@ pub enum Refusal {
         what: String,
     },
     /// An entity that was to be absent.
-    #[error("{key:?} exists")]
+    #[error("{:?} exists", key.as_str())]
     KeyExists {
         /// Its key.
         key: EntityKey,
@@ -119,7 +118,7 @@ pub enum Refusal {
         current: Current,
     },
     /// An entity that was to be there.
-    #[error("{key:?} does not exist")]
+    #[error("{:?} does not exist", key.as_str())]
     KeyNotFound {
         /// Its key.
         key: EntityKey,
@@ -133,7 +132,7 @@ pub enum Refusal {
         current: Option<Current>,
     },
     /// Another value than was expected.
-    #[error("{key:?} has another value")]
+    #[error("{:?} has another value", key.as_str())]
     ValueMismatch {
         /// Its key.
         key: EntityKey,

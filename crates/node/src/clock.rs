@@ -1,6 +1,8 @@
 //! What time it is, as far as proposing entries goes.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use seriatim_types::Time;
 
@@ -17,7 +19,7 @@ const AHEAD_MAX: Duration = Duration::from_secs(600);
 /// one wrong entry would end every key and every expiry for good.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
+    started: Duration,
     started_at: Duration,
 }
 
@@ -25,7 +27,7 @@ impl SystemClock {
     /// The clock, believed as it is now.
     #[must_use]
     pub fn new() -> Self {
-        Self { started: Instant::now(), started_at: wall() }
+        Self { started: since_boot(), started_at: wall() }
     }
 }
 
@@ -37,8 +39,15 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Option<Time> {
-        believed(wall(), self.started_at, self.started.elapsed())
+        believed(wall(), self.started_at, since_boot().saturating_sub(self.started))
     }
+}
+
+/// Time that has passed for sure, also while the machine was asleep.
+fn since_boot() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    let whole = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+    whole.saturating_add(Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
 }
 
 fn wall() -> Duration {

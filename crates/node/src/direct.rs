@@ -18,12 +18,12 @@ use std::time::Instant;
 
 use seriatim_core::Outgoing;
 use seriatim_storage::Store;
-use seriatim_types::{Body, PartitionRef};
+use seriatim_types::{Body, PartitionRef, Time};
 
 use crate::answer::Answer;
 use crate::clock::Clock;
-use crate::partition::{Flight, Partition, State};
-use crate::reply::{Reason, Reply};
+use crate::partition::{Flight, Partition, State, causes};
+use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -69,8 +69,9 @@ pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
                     Message::Landed
                 }
                 Err(error) => {
-                    crash(flight, &error.to_string());
-                    Message::Stop(Reason::Store { what: error.to_string() })
+                    let what = causes(error);
+                    crash(flight, &what);
+                    Message::Stop(Reason::Store { what })
                 }
             };
             // An owner that is gone needs not be told.
@@ -98,6 +99,19 @@ fn give(replies: Vec<(Answer, Reply)>) {
     replies.into_iter().for_each(|(answer, reply)| answer.give(reply));
 }
 
+/// Says that the thread of a partition has ended, also when that was by a fault.
+struct Ending(Arc<Shared>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let what = "a fault of Seriatim's own ended its thread".to_owned();
+            self.0.set_state(State::Stopped(Reason::Unready { what }));
+        }
+        self.0.end();
+    }
+}
+
 /// The thread that owns a partition.
 pub(crate) struct Owner {
     pub(crate) name: PartitionRef,
@@ -119,6 +133,7 @@ pub(crate) struct Owner {
 impl Owner {
     /// Runs until it is told to end, or nobody is left to tell it.
     pub(crate) fn run(mut self) {
+        let _ending = Ending(self.shared.clone());
         let mut has_more = true;
         let mut was_serving = false;
         loop {
@@ -146,7 +161,6 @@ impl Owner {
                 answer.give(Reply::NotWritten { why: "the node is shutting down".to_owned() });
             }
         }
-        self.shared.end();
     }
 
     /// Everything that waits; without work of its own it waits for the first. `None` when nobody
@@ -193,10 +207,11 @@ impl Owner {
 
     /// Returns whether there is more to do at once.
     fn step(&mut self) -> bool {
-        let Some(now) = self.clock.now() else {
-            // Nothing is proposed by a clock that cannot be believed. Requests wait.
-            return false;
-        };
+        // Nothing is proposed by a clock that cannot be believed. What needs no time goes on.
+        let now = self.clock.now().unwrap_or_else(|| {
+            give(self.partition.turn_away(&Reply::Busy(Busy::Clock)));
+            Time(0)
+        });
         if self.ends_at.is_some() {
             self.partition.want_checkpoint();
         }
@@ -219,9 +234,9 @@ impl Owner {
                 self.partition.landed();
             }
             Err(error) => {
-                crash(flight, &error.to_string());
-                let reason = Reason::Store { what: error.to_string() };
-                give(self.partition.stop(reason));
+                let what = causes(&error);
+                crash(flight, &what);
+                give(self.partition.stop(Reason::Store { what }));
             }
         }
         // Requests may have come in while the disk was busy.

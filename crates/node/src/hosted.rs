@@ -17,7 +17,7 @@ use crate::clock::Clock;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
 use crate::node::after;
-use crate::partition::{Partition, unusable};
+use crate::partition::{Partition, State, unusable};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
@@ -33,7 +33,7 @@ const INCARNATION: Incarnation = Incarnation(1);
 pub(crate) struct Hosted {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) settings: Settings,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     partitions: RwLock<BTreeMap<PartitionRef, Arc<Running>>>,
     /// The apps that were looked up.
     known_apps: RwLock<BTreeMap<Name, AppHome>>,
@@ -145,9 +145,32 @@ impl Hosted {
         let thread = std::thread::Builder::new()
             .name(format!("{}.{}", name.app.0, name.partition.0))
             .spawn(move || owned.run());
-        let running = running(Some(thread.expect("a thread can be started")));
+        let running = match thread {
+            Ok(thread) => running(Some(thread)),
+            Err(error) => {
+                let what = format!("the machine gives it no thread: {error}");
+                shared.set_state(State::Stopped(Reason::Unready { what }));
+                shared.end();
+                running(None)
+            }
+        };
         partitions.insert(name, running.clone());
         running
+    }
+
+    /// Lets a partition forget everything and read its log again. Returns whether there is such a
+    /// partition.
+    pub(crate) fn restart(self: &Arc<Self>, name: PartitionRef) -> bool {
+        let Some(running) = self.running(name) else { return false };
+        if running.shared.is_over() && !self.is_ending.load(Ordering::Relaxed) {
+            // It has no thread, so it is started anew.
+            let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+            partitions.remove(&name);
+            drop(partitions);
+            self.start(name);
+            return true;
+        }
+        running.owner.send(Message::Restart).is_ok()
     }
 
     pub(crate) fn is_resumed(&self) -> bool {
@@ -228,7 +251,12 @@ impl Running {
         if let Err(mpsc::SendError(Message::Request(_, answer))) =
             self.owner.send(Message::Request(body, answer))
         {
-            answer.give(Reply::NotWritten { why: "the node is shutting down".to_owned() });
+            answer.give(match self.shared.state() {
+                State::Stopped(reason) => Reply::Stopped(reason),
+                State::Actualizing(_) | State::Serving => {
+                    Reply::NotWritten { why: "the node is shutting down".to_owned() }
+                }
+            });
         }
     }
 }

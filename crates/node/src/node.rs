@@ -21,7 +21,6 @@ use seriatim_types::{
 };
 
 use crate::clock::Clock;
-use crate::direct::Message;
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
 use crate::partition::{State, View};
 use crate::reads::{ReadFailed, Reader};
@@ -212,10 +211,18 @@ impl Node {
         Some(Changed::new(running.shared.clone(), interest))
     }
 
-    /// Whether every partition of every app serves.
+    /// Whether entries can be proposed: not while the clock cannot be believed.
+    #[must_use]
+    pub fn has_time(&self) -> bool {
+        self.hosted.clock.now().is_some()
+    }
+
+    /// Whether every partition of every app serves, and there is a time that can be believed.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.hosted.is_resumed() && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
+        self.has_time()
+            && self.hosted.is_resumed()
+            && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
     }
 
     /// Waits until every partition serves, one of them has stopped, or the time is over. Returns
@@ -274,8 +281,7 @@ impl Node {
     /// Lets a partition forget everything and read its log again. Returns whether there is such a
     /// partition.
     pub fn restart(&self, partition: PartitionRef) -> bool {
-        let running = self.hosted.running(partition);
-        running.is_some_and(|running| running.owner.send(Message::Restart).is_ok())
+        self.hosted.restart(partition)
     }
 
     /// The partition of a workspace.

@@ -33,6 +33,9 @@ pub enum Busy {
     /// Too many rows of numbers wait for a checkpoint.
     #[error("too many rows of numbers wait for a checkpoint")]
     Unflushed,
+    /// The machine's clock cannot be believed, so nothing is given a time.
+    #[error("the machine's clock was set far ahead and is not believed: set it right, or restart")]
+    Clock,
     /// Too many requests wait.
     #[error("{queued} requests wait for the partition, as many as may")]
     QueueFull {
@@ -54,6 +57,12 @@ pub enum Reason {
     #[error("what is stored cannot be used: {what}")]
     Unreadable {
         /// What is wrong.
+        what: String,
+    },
+    /// It could not be run.
+    #[error("it cannot be run: {what}")]
+    Unready {
+        /// Why.
         what: String,
     },
     /// The store has stopped, and with it the node.

@@ -120,7 +120,8 @@ impl Workspace {
             why: format!("must lie between 1 and 9999, not {year}"),
         };
         let year = year.map(|year| Year::new(year).ok_or_else(|| not_a_year(year))).transpose()?;
-        self.read(|reader, found| Ok(reader.sequence(found, &name, year)?))
+        let now = self.opened.now();
+        self.read(|reader, found| Ok(reader.sequence(found, &name, year, now)?))
     }
 
     /// Events from an offset on, in order and without a hole. 0 and 1 are the beginning. Fewer

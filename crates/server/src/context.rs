@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
+use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Clock, Node, Reader, State, View};
 use seriatim_types::{AppId, Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{Semaphore, watch};
 
-use crate::error::ApiError;
+use crate::error::{ApiError, Outcome};
 use crate::metrics::Metrics;
 use crate::refusals::not_serving;
 use crate::settings::Settings;
@@ -107,8 +108,14 @@ impl Context {
     ) -> Result<T, ApiError> {
         let context = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
-        // It is cut off only when the whole process ends.
-        asked.unwrap_or_else(|_| Err(ApiError::new("BUSY", "the server ends").retryable_after(1)))
+        asked.unwrap_or_else(|cut_off| {
+            if cut_off.is_panic() {
+                let why = "a fault of Seriatim's own: please report what was asked";
+                return Err(ApiError::new("PARTITION_STOPPED", why).with_outcome(Outcome::Unknown));
+            }
+            let ends = ApiError::new("BUSY", "the server ends").retryable_after(1);
+            Err(ends.with("reason", Fact::Text("interrupted".to_owned())))
+        })
     }
 
     /// The same for the apps, once they are known.

@@ -82,7 +82,9 @@ impl ApiError {
 
     /// The same as the answer to a command or a definition: it always says what came of it.
     pub(crate) fn of_write(self) -> Self {
-        let unwritten = if self.is_retryable { Outcome::NotWritten } else { Outcome::Refused };
+        // A partition that has stopped has not looked at it, so it is not refused for good.
+        let is_undecided = self.is_retryable || self.code == "PARTITION_STOPPED";
+        let unwritten = if is_undecided { Outcome::NotWritten } else { Outcome::Refused };
         let outcome = self.outcome.unwrap_or(unwritten);
         self.with_outcome(outcome)
     }

@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use seriatim_json::write::{self, Fact};
+use seriatim_node::Busy;
 
 use crate::answer;
 use crate::context::Context;
@@ -22,7 +23,10 @@ pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Respons
     let look = |context: &Context| Ok((context.node.is_ready(), states(context)));
     let (is_ready, partitions) = context.ask(look).await?;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let facts = [("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
+    let mut facts = vec![("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
+    if !context.node.has_time() {
+        facts.push(("reason", Fact::Text(Busy::Clock.to_string())));
+    }
     Ok(answer::json(status, write::facts(&facts)))
 }
 

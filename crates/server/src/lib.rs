@@ -19,6 +19,7 @@ mod answer;
 mod apps;
 mod asked;
 mod commands;
+mod connections;
 mod context;
 mod definitions;
 mod error;

@@ -24,7 +24,7 @@ use crate::partitions::word;
 
 /// Why a command may not be taken. All are shown from the start, so that a first one is seen as
 /// a rise.
-const BUSY_REASONS: &[&str] = &["actualizing", "interrupted", "queue_full", "unflushed"];
+const BUSY_REASONS: &[&str] = &["actualizing", "clock", "interrupted", "queue_full", "unflushed"];
 
 /// What the server counts.
 pub(crate) struct Metrics {
@@ -131,11 +131,11 @@ impl Metrics {
 /// All of it, as text.
 pub(crate) async fn get(State(context): State<Arc<Context>>) -> Response {
     let partitions = &context.metrics.partitions;
+    let doing = context.node.partitions();
     for state in ["actualizing", "serving", "stopped"] {
-        partitions.get_or_create(&Doing { state }).set(0);
-    }
-    for (_, doing) in context.node.partitions() {
-        partitions.get_or_create(&Doing { state: word(&doing) }).inc();
+        let count = doing.iter().filter(|(_, doing)| word(doing) == state).count();
+        let count = i64::try_from(count).expect("few partitions");
+        partitions.get_or_create(&Doing { state }).set(count);
     }
     let mut body = String::new();
     text::encode(&mut body, &context.metrics.registry).expect("a text takes all that is written");

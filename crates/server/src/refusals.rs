@@ -57,6 +57,7 @@ impl From<Busy> for ApiError {
                 return actualizing(message, progress.done, progress.total);
             }
             Busy::Unflushed => "unflushed",
+            Busy::Clock => "clock",
             Busy::QueueFull { .. } => "queue_full",
         };
         Self::new("BUSY", message).with("reason", text(reason)).retryable_after(RETRY_AFTER)

@@ -9,6 +9,7 @@ use seriatim_node::{Clock, Node};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::connections::Limited;
 use crate::context::Context;
 use crate::router::router;
 use crate::settings::Settings;
@@ -55,7 +56,8 @@ impl Server {
             shutdown.await;
             end.send_replace(true);
         };
-        let serve = axum::serve(self.listener, router(Arc::new(context)));
+        let listener = Limited::new(self.listener, self.settings.connections_max);
+        let serve = axum::serve(listener, router(Arc::new(context)));
         let serve = serve.with_graceful_shutdown(shutdown).into_future();
         let too_late = async {
             let mut ending = ending;

@@ -9,6 +9,8 @@ pub struct Settings {
     pub answer_within: Duration,
     /// How long a read waits for its `min_offset` when it does not say how long.
     pub offset_within: Duration,
+    /// How many connections may be open at the same time. Further ones wait to be accepted.
+    pub connections_max: usize,
     /// How many subscriptions may be open at the same time.
     pub subscriptions_max: usize,
     /// How often a subscription without events says that it is alive.
@@ -22,7 +24,8 @@ impl Default for Settings {
         Self {
             answer_within: Duration::from_secs(30),
             offset_within: Duration::from_secs(5),
-            subscriptions_max: 1024,
+            connections_max: 512,
+            subscriptions_max: 256,
             keep_alive: Duration::from_secs(15),
             end_within: Duration::from_secs(10),
         }

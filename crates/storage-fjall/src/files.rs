@@ -213,18 +213,25 @@ impl JournalSync {
         let before = newest.0;
         loop {
             let next = newest.0.saturating_add(1);
-            match File::open(journal_path(&self.folder, next)) {
-                Ok(file) => *newest = (next, file),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // Journals are removed oldest first. While ours is there, no newer one
-                    // has come and gone.
-                    if is_linked(&newest.1)? {
-                        break;
+            let path = journal_path(&self.folder, next);
+            // Looked for by name first: a process that has no handle left can still sync.
+            if path.try_exists()? {
+                match File::open(path) {
+                    Ok(file) => {
+                        *newest = (next, file);
+                        continue;
                     }
-                    *newest = open_newest(&self.folder)?;
+                    // Removed between the two calls, and ours before it.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
                 }
-                Err(error) => return Err(error),
             }
+            // Journals are removed oldest first. While ours is there, no newer one has come and
+            // gone.
+            if is_linked(&newest.1)? {
+                break;
+            }
+            *newest = open_newest(&self.folder)?;
         }
         if newest.0 != before {
             self.note.write_all_at(&number_bytes(newest.0), 0)?;

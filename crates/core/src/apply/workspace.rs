@@ -5,7 +5,7 @@ use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{NUMBER_MAX, Name, WorkspaceId, WorkspaceRef, WorkspaceRow};
 
 use crate::decide::{Stop, Workspace};
-use crate::home::{partition_of_id, partition_of_name};
+use crate::home::{SYSTEM_APP, partition_of_id, partition_of_name};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::rows::Draft;
@@ -57,8 +57,10 @@ fn find_by_name(machine: &Machine, name: &Name, draft: &mut Draft<'_>) -> Result
         return Err(elsewhere(&name).into());
     }
     if name.as_str().bytes().all(|byte| byte.is_ascii_digit()) {
+        let name = name.as_str();
         let why = format!("{name:?} would be taken for an id: a name is not of digits alone");
-        return Err(Refusal::InvalidArgument { field: "workspace".to_owned(), why }.into());
+        let field = if home.prefix.app == SYSTEM_APP { "name" } else { "workspace" };
+        return Err(Refusal::InvalidArgument { field: field.to_owned(), why }.into());
     }
     let what = || "the ids of named workspaces".to_owned();
     let id = home.named(machine.row.names);

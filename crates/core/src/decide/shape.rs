@@ -248,6 +248,7 @@ impl Shape<'_> {
             return Ok(());
         }
         if definition.singleton.is_some() {
+            let kind = kind.as_str();
             let why = format!("{kind:?} has one fixed id: create it with a raw id, 1 to 65535");
             return Err(invalid(at, index, "create.id", why));
         }

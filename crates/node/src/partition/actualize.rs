@@ -210,17 +210,22 @@ pub(super) fn number_key(prefix: PartitionPrefix, key: &RowKey) -> Vec<u8> {
 
 pub(super) fn failed(error: &ReadError) -> Reason {
     match error {
-        ReadError::Poisoned(poisoned) => Reason::Store { what: poisoned.to_string() },
+        ReadError::Poisoned(poisoned) => Reason::Store { what: causes(poisoned) },
         ReadError::Failed { .. } => Reason::Unreadable { what: error.to_string() },
     }
 }
 
 pub(crate) fn unusable(error: &dyn std::error::Error) -> Reason {
+    Reason::Unreadable { what: causes(error) }
+}
+
+/// An error with all that it comes from.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
     let mut what = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         what = format!("{what}: {cause}");
         source = cause.source();
     }
-    Reason::Unreadable { what }
+    what
 }

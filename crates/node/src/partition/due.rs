@@ -17,6 +17,16 @@ use super::actualize::{failed, unusable};
 use super::{Partition, Phase, has_passed};
 use crate::reply::Reason;
 
+/// Keys whose retention is over.
+#[derive(Default)]
+struct DueKeys {
+    keys: Vec<DueKey>,
+    /// The last event whose key is over, and how many such events were looked at. Only the first
+    /// event of a command has a key.
+    through: Option<PartitionOffset>,
+    events: usize,
+}
+
 /// Half of what a tick may hold, for each of the two kinds.
 const ITEMS_MAX: usize = TICK_ITEMS_MAX / 2;
 
@@ -28,9 +38,9 @@ impl<R> Partition<R> {
             return Ok(());
         }
         let entities = self.due_entities(now)?;
-        let (keys, keys_through) = self.due_keys(machine, now)?;
+        let DueKeys { keys, through: keys_through, events } = self.due_keys(machine, now)?;
         // A full step is followed by the next one at once.
-        let is_full = entities.len() == ITEMS_MAX || keys.len() == ITEMS_MAX;
+        let is_full = entities.len() == ITEMS_MAX || events == ITEMS_MAX;
         if !is_full {
             self.ticked_at = now;
         }
@@ -58,38 +68,35 @@ impl<R> Partition<R> {
     }
 
     /// Keys end in the order of their events, so the first that is not over ends the search.
-    fn due_keys(
-        &self,
-        machine: &Machine,
-        now: Time,
-    ) -> Result<(Vec<DueKey>, Option<PartitionOffset>), Reason> {
+    fn due_keys(&self, machine: &Machine, now: Time) -> Result<DueKeys, Reason> {
         let retention = machine.defined().map(|defined| defined.app().retention);
         let Some(retention) = retention.filter(|retention| *retention != Retention::Forever) else {
-            return Ok((Vec::new(), None));
+            return Ok(DueKeys::default());
         };
         let next = match machine.row().keys_through {
             None => Some(PartitionOffset::FIRST),
             Some(through) => through.next(),
         };
-        let Some(next) = next else { return Ok((Vec::new(), None)) };
+        let Some(next) = next else { return Ok(DueKeys::default()) };
         let log = KeyRange::prefix(&events_prefix(self.prefix));
         let from = event_key(self.prefix, next);
         let range = KeyRange::new(Bound::Included(&from), log.end());
         let scan = Scan::new(self.tables.handle(RowTable::Log), range).limit(ITEMS_MAX);
-        let (mut keys, mut through) = (Vec::new(), None);
+        let mut due = DueKeys::default();
         self.scan(&scan, &mut |row| {
             let event = Event::from_bytes(&row.value).map_err(|error| unusable(&error))?;
             if !retention.is_over(event.time, now) {
                 return Ok(ControlFlow::Break(()));
             }
-            through = Some(event.partition_offset);
+            due.through = Some(event.partition_offset);
+            due.events = due.events.saturating_add(1);
             if let Some(origin) = event.origin.filter(|_| event.index == 0) {
                 let (workspace, client, key) = (event.workspace, origin.client, origin.key);
-                keys.push(DueKey { workspace, client, key });
+                due.keys.push(DueKey { workspace, client, key });
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok((keys, through))
+        Ok(due)
     }
 
     fn scan(

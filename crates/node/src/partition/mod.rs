@@ -37,7 +37,7 @@ use crate::tables::Tables;
 
 use actualize::Reading;
 
-pub(crate) use actualize::unusable;
+pub(crate) use actualize::{causes, unusable};
 
 /// One partition. `R` is whatever its driver answers a request by.
 pub struct Partition<R> {
@@ -132,7 +132,7 @@ impl<R> Partition<R> {
     pub fn take(&mut self, body: Body, handle: R) -> Result<(), (R, Reply)> {
         // What another partition has decided is not turned away because of load: nobody would send
         // it again soon, and there is little of it.
-        let is_told = matches!(body, Body::Delivery(_) | Body::Delivered(_));
+        let is_told = is_told(&body);
         let refused = match &mut self.phase {
             Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
             Phase::Actualizing(reading) => Some(Reply::Busy(Busy::Actualizing(reading.progress()))),
@@ -195,6 +195,17 @@ impl<R> Partition<R> {
         self.drain(&Reply::NotWritten { why })
     }
 
+    /// Answers what callers have queued, and carries none of it out. Messages of other partitions
+    /// stay.
+    pub fn turn_away(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
+        let queue = std::mem::take(&mut self.queue);
+        let (told, asked): (VecDeque<_>, VecDeque<_>) =
+            queue.into_iter().partition(|(body, _)| is_told(body));
+        self.queue = told;
+        let handles = asked.into_iter().filter_map(|(_, handle)| handle);
+        handles.map(|handle| (handle, reply.clone())).collect()
+    }
+
     /// Stops for good, as when the store has. What is queued is answered.
     pub fn stop(&mut self, reason: Reason) -> Vec<(R, Reply)> {
         let reply = Reply::Stopped(reason.clone());
@@ -227,6 +238,11 @@ impl<R> Partition<R> {
         let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
         handles.map(|handle| (handle, reply.clone())).collect()
     }
+}
+
+/// Whether it comes from another partition.
+fn is_told(body: &Body) -> bool {
+    matches!(body, Body::Delivery(_) | Body::Delivered(_))
 }
 
 /// Whether it is time again. A clock that was set back would otherwise hold everything up until it

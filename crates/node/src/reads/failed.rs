@@ -32,6 +32,12 @@ pub enum ReadFailed {
         /// The row.
         row: RowId,
     },
+    /// A receipt of a form that only a newer release can write.
+    #[error("a receipt has version {version}, which this version of Seriatim does not know")]
+    Newer {
+        /// Its version.
+        version: u32,
+    },
     /// Events that were to be those of one command are not.
     #[error("{count} events from {first} on are not those of one command")]
     NotOneCommand {

@@ -1,5 +1,7 @@
 //! The events of the partition, and those of a workspace.
 
+use std::ops::{Bound, ControlFlow};
+
 use bytes::Bytes;
 use seriatim_codec::{
     DecodeError, Problem, Table as RowTable, decode_number, decode_workspace_log_key, event_key,
@@ -8,15 +10,12 @@ use seriatim_codec::{
 use seriatim_core::{Committed, RowId, Unreadable};
 use seriatim_merkle::leaf_hash;
 use seriatim_storage::{KeyRange, Scan};
-use seriatim_types::{Hash, Number, PartitionOffset, WorkspaceId};
+use seriatim_types::{Change, Event, Hash, Number, PartitionOffset, WorkspaceId};
 
 use super::{ReadFailed, Reader, decode};
 
 /// Bytes of events at which a page takes no more of them.
-const PAGE_BYTES: usize = 4 * 1024 * 1024;
-
-/// Events that are read at a time.
-const PART_EVENTS: usize = 64;
+const PAGE_BYTES: usize = 1024 * 1024;
 
 impl Reader<'_> {
     /// Events of the partition, from an offset on, without a hole. They begin with 1, and 0 means
@@ -27,28 +26,26 @@ impl Reader<'_> {
     /// When one could not be read, or is not there.
     pub fn partition_events(&self, from: u64, limit: usize) -> Result<Vec<Committed>, ReadFailed> {
         let Some(from) = PartitionOffset::new(from.max(1)) else { return Ok(Vec::new()) };
-        let mut events: Vec<Committed> = Vec::new();
+        let within = KeyRange::prefix(&events_prefix(self.prefix));
+        let first = self.event_row(from);
+        let range = KeyRange::new(Bound::Included(&first.key), within.end());
+        let mut rows = Vec::new();
         let mut bytes = 0_usize;
+        self.visit(&Scan::new(self.handle(RowTable::Log), range).limit(limit), &mut |row| {
+            bytes = bytes.saturating_add(row.value.len());
+            rows.push(row);
+            if bytes < PAGE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        let mut events = Vec::with_capacity(rows.len());
         let mut next = Some(from);
-        // A part at a time: a page of large events is cut before all of them are in memory.
-        while let Some(at) = next.filter(|_| events.len() < limit && bytes < PAGE_BYTES) {
-            let wanted = limit.saturating_sub(events.len()).min(PART_EVENTS);
-            let part = self.rows_from(&self.event_row(at), &events_prefix(self.prefix), wanted)?;
-            let is_last = part.len() < wanted;
-            for row in part {
-                bytes = bytes.saturating_add(row.value.len());
-                let expected = self.event_row(next.expect("a log ends before its numbers do"));
-                let found = RowId { table: RowTable::Log, key: row.key };
-                if found != expected {
-                    return Err(ReadFailed::Missing { row: expected });
-                }
-                let event = committed(found, row.value)?;
-                next = event.event.partition_offset.next();
-                events.push(event);
+        for row in rows {
+            let expected = self.event_row(next.expect("a log ends before its numbers do"));
+            if row.key != expected.key {
+                return Err(ReadFailed::Missing { row: expected });
             }
-            if is_last {
-                break;
-            }
+            let event = committed(expected, row.value)?;
+            next = event.event.partition_offset.next();
+            events.push(event);
         }
         Ok(events)
     }
@@ -79,13 +76,12 @@ impl Reader<'_> {
             rows.push(self.event_at(expected, &place.value)?);
             next = Number::new(offset.get().saturating_add(1));
         }
-        let mut events = Vec::with_capacity(rows.len());
+        let mut events = Vec::new();
         let mut bytes = 0_usize;
-        for part in rows.chunks(PART_EVENTS) {
-            for (row, value) in self.follow(part.to_vec())? {
-                bytes = bytes.saturating_add(value.len());
-                events.push(committed(row, value)?);
-            }
+        for row in rows {
+            let value = self.existing(&row)?;
+            bytes = bytes.saturating_add(value.len());
+            events.push(committed(row, value)?);
             if bytes >= PAGE_BYTES {
                 break;
             }
@@ -140,7 +136,21 @@ impl Reader<'_> {
 
 /// A stored event, by its row and its bytes.
 pub(super) fn committed(row: RowId, bytes: Bytes) -> Result<Committed, ReadFailed> {
-    let event = decode(row, &bytes)?;
+    let event: Event = decode(row.clone(), &bytes)?;
+    let mut draws = event.changes.iter().filter_map(|change| match change {
+        Change::Draw { number } => Some(*number as usize),
+        Change::Create { .. }
+        | Change::Update { .. }
+        | Change::Delete { .. }
+        | Change::Set { .. }
+        | Change::Unset { .. }
+        | Change::Define(_) => None,
+    });
+    if draws.any(|number| number >= event.numbers.len()) {
+        let problem = Problem::Invalid("one of the event's numbers");
+        let source = DecodeError { message: "Event", field: None, problem };
+        return Err(Unreadable { row, source }.into());
+    }
     let leaf = leaf_hash(&bytes);
     Ok(Committed { event, bytes, leaf })
 }

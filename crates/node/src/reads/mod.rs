@@ -88,12 +88,20 @@ impl<'a> Reader<'a> {
 
     fn scan(&self, scan: &Scan) -> Result<Vec<Row>, ReadFailed> {
         let mut rows = Vec::new();
-        let scanned = self.view.snapshot.scan(scan, &mut |row| {
+        self.visit(scan, &mut |row| {
             rows.push(row);
             ControlFlow::Continue(())
-        });
-        match scanned {
-            Ok(_) => Ok(rows),
+        })?;
+        Ok(rows)
+    }
+
+    fn visit(
+        &self,
+        scan: &Scan,
+        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
+    ) -> Result<(), ReadFailed> {
+        match self.view.snapshot.scan(scan, visit) {
+            Ok(_) => Ok(()),
             Err(ScanError::Read(error)) => Err(error.into()),
             Err(ScanError::Cancelled { .. }) => unreachable!("nobody has this scan's token"),
         }

@@ -39,7 +39,7 @@ pub struct ClientState {
 }
 
 impl Reader<'_> {
-    /// Where a sequence stands: in the year that is asked for, or in that of the last entry.
+    /// Where a sequence stands: in the year that is asked for, or in the present one.
     /// `None` when the kind of the workspace has no such sequence, or when a year is asked for
     /// and the sequence has none.
     ///
@@ -51,13 +51,14 @@ impl Reader<'_> {
         workspace: &Workspace,
         name: &Name,
         period: Option<Year>,
+        now: Time,
     ) -> Result<Option<SequenceState>, ReadFailed> {
         let Some(defined) = self.definitions()?.map(Defined::restore) else { return Ok(None) };
         let sequences = defined.sequences()?;
         let id = defined.sequence(name).map(|definition| definition.id);
         let found = id.and_then(|id| Some((id, sequences.get(workspace.kind, id)?)));
         let Some((id, sequence)) = found else { return Ok(None) };
-        let this_year = sequence.utc_offset.year_of(self.latest(Time(0)));
+        let this_year = sequence.utc_offset.year_of(self.latest(now));
         let year = period.unwrap_or(this_year);
         let period = match (sequence.reset, period) {
             (Reset::Yearly, _) => Some(year),

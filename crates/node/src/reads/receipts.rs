@@ -1,7 +1,7 @@
 //! Receipts, rebuilt from the events of their commands.
 
 use seriatim_codec::{Table as RowTable, idempotency_key};
-use seriatim_core::{Committed, RowId, receipt};
+use seriatim_core::{Committed, RECEIPT_VERSION, RowId, receipt};
 use seriatim_types::limits::EVENTS_PER_COMMAND_MAX;
 use seriatim_types::{
     ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Time, WorkspaceId,
@@ -50,7 +50,11 @@ impl Reader<'_> {
         }
         let events = self.follow(rows)?.into_iter().map(|(row, bytes)| decode(row, &bytes));
         let events: Vec<Event> = events.collect::<Result<_, _>>()?;
-        receipt(&events).ok_or_else(not_one)
+        let receipt = receipt(&events).ok_or_else(not_one)?;
+        if receipt.version > RECEIPT_VERSION {
+            return Err(ReadFailed::Newer { version: receipt.version });
+        }
+        Ok(receipt)
     }
 
     /// The receipt of a command that is repeated, as it was the first time: with the proof of its

@@ -6,7 +6,7 @@ use seriatim_codec::{PartitionPrefix, Stored, partition_key};
 use seriatim_core::Outcome;
 use seriatim_node::{Reply, Settings, schema};
 use seriatim_storage::{KeyRange, Read, Scan, faulty};
-use seriatim_testkit::core::{ShopSettings, changes, command};
+use seriatim_testkit::core::{ShopSettings, changes, command, events};
 use seriatim_types::{Key, PartitionRow, Retention, Time};
 
 use crate::driver::{APP, Driver};
@@ -63,6 +63,25 @@ fn entities_and_keys_are_swept_when_their_time_has_come_and_not_before() {
     driver.settle();
     assert_eq!((count(&driver, "keys", APP), partition_row(&driver).keys), (0, 0));
     assert_eq!(driver.events().len(), events, "sweeping makes no event");
+}
+
+/// A step looks at so many events, and only the first one of a command has a key. It was taken for
+/// the last step unless it had found as many keys, so the next one came a second later.
+#[test]
+fn keys_of_commands_with_many_events_are_swept_as_fast() {
+    let mut driver = driver();
+    let many = vec!["{'name': 'A'}"; 200].join(", ");
+    for handle in 0..20_usize {
+        let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
+        driver.submit(handle, &command("pos-4", key, "1", events(&many)));
+    }
+    driver.settle();
+    assert_eq!(count(&driver, "keys", APP), 20);
+    driver.now = Time(driver.now.0 + RETENTION + 10_000);
+    let late = driver.now;
+    driver.settle();
+    assert_eq!(count(&driver, "keys", APP), 0);
+    assert!(driver.now.0 < late.0 + 1_000, "all steps within one interval");
 }
 
 impl Driver {

@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, event_key};
 use seriatim_core::Outcome;
-use seriatim_node::{AskError, Busy, Node, Reason, Reply, Settings, State, SystemClock, schema};
+use seriatim_node::{
+    AskError, Busy, Clock, Node, Reason, Reply, Settings, State, SystemClock, schema,
+};
 use seriatim_storage::Batch;
 use seriatim_testkit::core::name;
-use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef};
+use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef, Time};
 
 use crate::gate::Gate;
 use crate::node::{PATIENCE, ask, receipt, send, set_up};
@@ -134,4 +136,34 @@ fn apps_that_cannot_be_read_stop_the_node_and_are_not_missing() {
     assert!(what.contains("cannot be read"), "{what}");
     let asked = node.submit_and_wait(&name("shop"), ask("a", 1, "1"), PATIENCE);
     assert!(matches!(asked, Err(AskError::Unreadable(_))), "{asked:?}");
+}
+
+fn has_view(node: &Node, partition: PartitionRef, deadline: Instant) -> bool {
+    while node.view(partition).is_none() && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    node.view(partition).is_some()
+}
+
+/// Whoever asked waited until it gave up, and readiness said that all was well.
+#[test]
+fn a_clock_that_is_not_believed_turns_callers_away_and_is_not_ready() {
+    struct Lost;
+    impl Clock for Lost {
+        fn now(&self) -> Option<Time> {
+            None
+        }
+    }
+    let gate = Gate::new();
+    drop(open(&gate, Settings::default()));
+    let node = Node::open(gate.store.clone(), Arc::new(Lost), Settings::default());
+    let partition = PartitionRef { app: AppId(1), partition: PartitionId(1) };
+    let soon = Instant::now() + PATIENCE;
+    assert!(has_view(&node, partition, soon), "it reads its log all the same");
+    assert!(!node.is_ready() && !node.has_time());
+    let asked = node.submit_and_wait(&name("shop"), ask("a", 1, "1"), PATIENCE);
+    assert_eq!(asked, Ok(Reply::Busy(Busy::Clock)));
+    let begun = Instant::now();
+    node.shutdown(PATIENCE).unwrap();
+    assert!(begun.elapsed() < PATIENCE / 2, "it waits for nothing");
 }

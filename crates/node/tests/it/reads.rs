@@ -173,7 +173,7 @@ fn usize_of(number: u64) -> usize {
 fn sequence(view: &View, text: &str, year: Option<Year>) -> Option<SequenceState> {
     reading(view, |reader| {
         let workspace = reader.workspace(&WorkspaceRef::Id(ONE)).unwrap().unwrap();
-        reader.sequence(&workspace, &name(text), year).unwrap()
+        reader.sequence(&workspace, &name(text), year, Time(0)).unwrap()
     })
 }
 
@@ -235,7 +235,7 @@ fn what_is_not_there_is_none_and_no_failure() {
             assert_eq!(reader.workspace(&WorkspaceRef::Id(ONE)), Ok(None));
             let workspace = Workspace { id: ONE, kind: KindId(0), name: None };
             for sequence in ["nothing", "pallet"] {
-                let sequence = reader.sequence(&workspace, &name(sequence), None);
+                let sequence = reader.sequence(&workspace, &name(sequence), None, Time(0));
                 assert_eq!(sequence, Ok(None), "not of this kind");
             }
             assert_eq!(reader.record(ONE, number(200_001)), Ok(None));

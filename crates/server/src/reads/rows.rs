@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::response::Response;
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, Problem, header};
+use seriatim_node::Reader;
 use seriatim_types::limits::NAME_BYTES_MAX;
-use seriatim_types::{NUMBER_MAX, Name, Number, Year};
+use seriatim_types::{NUMBER_MAX, Name, Number, RecordClass, Year};
 
 use super::page::page;
 use super::{WorkspaceRead, called};
@@ -49,6 +50,7 @@ pub(crate) async fn records(
     let from = read.query.number("from", 0..=NUMBER_MAX)?.unwrap_or(1);
     let limit = read.query.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT);
     let found = read.answer(move |reader, workspace| {
+        check_listed(reader, &kind)?;
         let page = page(from, limit, |from, limit| {
             let records = reader.records(workspace.id, &kind, from, limit)?.into_iter();
             let body =
@@ -88,8 +90,9 @@ pub(crate) async fn sequence(
     let name = asked.name("name")?;
     let period = read.query.number("period", 1..=9999)?;
     let year = period.and_then(|year| Year::new(u16::try_from(year).ok()?));
+    let now = read.context.now();
     let found = read.answer(move |reader, workspace| {
-        let state = reader.sequence(workspace, &name, year)?.ok_or_else(|| {
+        let state = reader.sequence(workspace, &name, year, now)?.ok_or_else(|| {
             let of_year = if year.is_some() { " with periods" } else { "" };
             let message = format!("the workspace has no sequence {:?}{of_year}", name.as_str());
             ApiError::not_found(message)
@@ -134,4 +137,17 @@ pub(crate) async fn receipt(
         Ok(write::receipt(&receipt, &app, &called(workspace), partition.partition))
     });
     found.await
+}
+
+/// Only kinds of class c can be listed. An empty list of another would say that there are none.
+fn check_listed(reader: &Reader<'_>, kind: &Name) -> Result<(), ApiError> {
+    let definitions = reader.definitions()?;
+    let mut records = definitions.iter().flat_map(|definitions| &definitions.records);
+    let shown = kind.as_str();
+    match records.find(|record| record.name == *kind) {
+        Some(record) if record.class == RecordClass::C => Ok(()),
+        Some(_) => Err(ApiError::invalid("kind", "only records of class c can be listed")),
+        None => Err(ApiError::new("UNKNOWN_KIND", format!("there is no kind {shown:?}"))
+            .with("field", Fact::Text("kind".to_owned()))),
+    }
 }

@@ -1,5 +1,7 @@
 //! The end of a server.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -75,4 +77,23 @@ fn a_node_can_be_shut_down_behind_its_server() {
     assert!(world.ended());
     let node = Arc::into_inner(node).expect("the server has given it back");
     assert_eq!(node.shutdown(PATIENCE), Ok(()));
+}
+
+/// Connections without end took every handle of the process, and the store stopped.
+#[test]
+fn a_connection_beyond_the_limit_waits_until_another_one_ends() {
+    let store = Arc::new(MemoryStore::new(&schema()));
+    let settings = Settings { connections_max: 1, ..Settings::default() };
+    let world = World::ready(store, NodeSettings::default(), settings);
+    let mut first = world.client();
+    assert_eq!(first.send("GET", "/livez", &[], b"").unwrap().status, 200);
+    let mut second = TcpStream::connect(world.address).unwrap();
+    second.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    second.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
+    let mut answer = [0; 12];
+    assert!(second.read_exact(&mut answer).is_err(), "the first one has the only place");
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    second.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
 }

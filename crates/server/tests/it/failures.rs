@@ -5,10 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use seriatim_codec::{PartitionPrefix, Stored, event_key};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault, FaultyStore};
 use seriatim_storage::memory::MemoryStore;
+use seriatim_storage::{Batch, Read, Store};
+use seriatim_types::{Change, Event, Incarnation, PartitionId, PartitionOffset};
 
 use crate::world::{NOTED, PATIENCE, World, error, json, key};
 
@@ -180,4 +183,62 @@ fn a_read_that_waits_keeps_nobody_from_being_answered() {
             assert_eq!(json(&answer.join().unwrap())["last"], 1);
         }
     });
+}
+
+/// It said `refused`, which means that it will never be written, of a command that was.
+#[test]
+fn a_partition_that_stopped_before_it_served_refuses_nothing_for_good() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
+    world.define_shop();
+    world.commit(1, NOTED);
+    assert!(world.ended());
+    // The log cannot be read at the next start.
+    gate.set(Way::Faulty(CallKind::Scan, Fault::Fail));
+    let world = World::open(store, NodeSettings::default(), Settings::default());
+    let answer = loop {
+        let answer = json(&world.command(1, NOTED));
+        if answer["code"] != "BUSY" {
+            break answer;
+        }
+    };
+    assert_eq!(
+        (&answer["code"], &answer["outcome"]),
+        (&json!("PARTITION_STOPPED"), &json!("not_written"))
+    );
+}
+
+/// Events that decode and do not fit made the server panic, and it answered that it was busy.
+#[test]
+fn a_stored_event_that_does_not_fit_is_said_to_be_unreadable() {
+    const DRAW: &str = r#"{"events":[{"name":"N","changes":[{"draw":{"sequence":"ticket"}}]}]}"#;
+    let store = Arc::new(MemoryStore::new(&schema()));
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
+    world.define_shop();
+    world.commit(1, DRAW);
+    let app = world.node.apps().unwrap()[0].app.app;
+    let log = store.schema().table("log").unwrap();
+    let spoil = |spoil: &dyn Fn(&mut Event)| {
+        for partition in [0, 1].map(PartitionId) {
+            let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+            let key = event_key(prefix, PartitionOffset::FIRST);
+            let Some(bytes) = store.get(log, &key).unwrap() else { continue };
+            let mut event = Event::from_bytes(&bytes).unwrap();
+            spoil(&mut event);
+            let mut batch = Batch::new();
+            batch.put(log, key, event.to_bytes());
+            store.commit(batch).unwrap();
+        }
+    };
+    let unreadable = |answer: &seriatim_testkit::HttpAnswer| {
+        assert_eq!(json(answer)["code"], "PARTITION_STOPPED", "{}", answer.text());
+    };
+    spoil(&|event| event.receipt_version = 2);
+    // A command brings readers a new view.
+    world.commit(2, NOTED);
+    unreadable(&world.read("store-1", &format!("receipts/pos-4/{}", key(1))));
+    unreadable(&world.command(1, DRAW));
+    spoil(&|event| event.changes = vec![Change::Draw { number: 9 }]);
+    world.commit(3, NOTED);
+    unreadable(&world.read("store-1", "events"));
 }

@@ -83,7 +83,10 @@ fn records_are_read_by_their_ids_and_listed_by_their_kinds() {
     assert_eq!(values(&part, "records", "id"), [200_001, 200_003]);
     let rest = json(&world.read("store-1", &format!("records?kind=invoice&from={}", part["next"])));
     assert_eq!(values(&rest, "records", "id"), [200_005]);
-    assert_eq!(world.read("store-1", "records?kind=none").text(), r#"{"records":[],"next":null}"#);
+    assert_eq!(
+        world.read("store-2", "records?kind=invoice").text(),
+        r#"{"records":[],"next":null}"#
+    );
 }
 
 #[test]
@@ -233,4 +236,14 @@ fn a_long_poll_is_answered_by_the_event_that_it_waits_for() {
     });
     let none = world.read("store-1", "events?from=3&wait_ms=1").text();
     assert_eq!(none, r#"{"events":[],"next":3,"last":2}"#);
+}
+
+#[test]
+fn only_records_of_class_c_can_be_listed_and_others_are_not_shown_as_none() {
+    let world = World::shop();
+    let listed = world.read("store-1", "records?kind=line");
+    assert_eq!((listed.status, &json(&listed)["field"]), (400, &Value::from("kind")));
+    let listed = world.read("store-1", "records?kind=none");
+    assert_eq!((listed.status, &json(&listed)["code"]), (400, &Value::from("UNKNOWN_KIND")));
+    assert_eq!(json(&listed)["message"], "there is no kind \"none\"");
 }

@@ -329,7 +329,8 @@ impl State {
     fn find(&mut self, asked: &WorkspaceRef) -> Result<(u64, bool), Refused> {
         let partitions = self.partitions();
         let here = u64::from(self.partition.partition.0);
-        let invalid = || refuse("INVALID_ARGUMENT", "workspace");
+        let is_system = self.is_system();
+        let invalid = || refuse("INVALID_ARGUMENT", if is_system { "name" } else { "workspace" });
         let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
         let (id, name) = match asked {
             WorkspaceRef::Id(id) if id.0 > HIGHEST || id.0 % partitions != here => {

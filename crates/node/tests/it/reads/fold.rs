@@ -171,7 +171,7 @@ impl InWorkspace {
             self.last_numbers.keys().filter_map(|(_, year)| *year).collect();
         for definition in &definitions.sequences {
             if definition.kind != workspace.kind {
-                assert_eq!(reader.sequence(workspace, &definition.name, None), Ok(None));
+                assert_eq!(reader.sequence(workspace, &definition.name, None, Time(0)), Ok(None));
                 continue;
             }
             let years = match definition.reset {
@@ -179,7 +179,7 @@ impl InWorkspace {
                 Reset::Yearly => years.iter().copied().map(Some).collect(),
             };
             for period in years {
-                let shown = reader.sequence(workspace, &definition.name, period);
+                let shown = reader.sequence(workspace, &definition.name, period, Time(0));
                 let shown = shown.unwrap().unwrap();
                 let last = self.last_numbers.get(&(definition.id, period)).copied();
                 assert_eq!((shown.period, shown.last), (period, last));
@@ -191,7 +191,8 @@ impl InWorkspace {
             }
             let offset = UtcOffset::from_minutes(definition.utc_offset_minutes).unwrap();
             if definition.reset == Reset::Yearly {
-                let current = reader.sequence(workspace, &definition.name, None).unwrap().unwrap();
+                let current =
+                    reader.sequence(workspace, &definition.name, None, Time(0)).unwrap().unwrap();
                 // The last entry may have come after the last event.
                 assert!(current.period >= Some(offset.year_of(time)));
             }

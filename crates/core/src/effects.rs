@@ -127,6 +127,14 @@ pub enum Fault {
         /// What is missing.
         why: &'static str,
     },
+    /// A workspace's stored rows contradict each other.
+    #[error("what is stored of workspace {} does not fit: {why}", workspace.0)]
+    Workspace {
+        /// The workspace.
+        workspace: WorkspaceId,
+        /// What is wrong.
+        why: String,
+    },
     /// The log does not end where it should.
     #[error("the log ends with event {read:?}, and the last that was committed is {committed:?}")]
     Log {

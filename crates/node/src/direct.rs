@@ -216,6 +216,8 @@ impl Owner {
             self.partition.want_checkpoint();
         }
         let step = self.partition.run(now);
+        // Whoever is told that it has stopped sees it.
+        self.shared.set_state(self.partition.state());
         give(step.replies);
         let Some(flight) = step.flight else { return step.has_more };
         // Flights land in their order: this one lands here only if it is alone. Where several

@@ -16,7 +16,6 @@ use crate::answer::Answer;
 use crate::clock::Clock;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
-use crate::node::after;
 use crate::partition::{Partition, State, unusable};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Busy, Reason, Reply};
@@ -68,7 +67,7 @@ impl Hosted {
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
-            settings,
+            settings: settings.with_least(),
             clock,
             partitions: RwLock::default(),
             known_apps: RwLock::default(),
@@ -104,7 +103,7 @@ impl Hosted {
             return answer(Reply::NotWritten { why: "the node is shutting down".to_owned() });
         }
         // The count is a little behind when many send at once. It is there to bound memory.
-        if queued >= self.settings.queue_max.max(1) {
+        if queued >= self.settings.queue_max {
             return answer(Reply::Busy(Busy::QueueFull { queued }));
         }
         running.request(body, answer);
@@ -186,8 +185,7 @@ impl Hosted {
     }
 
     /// Ends all partitions. Returns those that did not end in time.
-    pub(crate) fn end(&self, within: Duration) -> Vec<PartitionRef> {
-        let deadline = after(within);
+    pub(crate) fn end(&self, deadline: Instant) -> Vec<PartitionRef> {
         self.is_ending.store(true, Ordering::Relaxed);
         drop(lock(&self.landings).take());
         let all = self.all();

@@ -9,7 +9,9 @@
 //! **Invariant:** a definition is acknowledged once it holds in all partitions, also across a crash
 //! in the middle: what is in the outbox is delivered again at the start.
 
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,13 +32,18 @@ use crate::shared::Shared;
 use crate::subscription::{Log, Subscription};
 use crate::watch::{Changed, Interest};
 
+/// How long the last sync may take, however little time was allowed.
+const LAST_SYNC: Duration = Duration::from_millis(100);
+
 /// How long the threads of a node that is dropped are waited for.
 const DROP_WITHIN: Duration = Duration::from_secs(30);
 
 /// All partitions of all apps, each on a thread of its own.
 pub struct Node {
     hosted: Arc<Hosted>,
-    syncer: Mutex<Option<JoinHandle<()>>>,
+    /// The syncer's thread, and the other end of what it holds until it ends.
+    syncer: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
+    has_given_up: AtomicBool,
 }
 
 /// Why something could not be asked.
@@ -62,12 +69,13 @@ pub enum AskError {
     },
 }
 
-/// Partitions that did not end in time. What was acknowledged is durable; the next start reads a
-/// part of their logs.
+/// The node did not end in time. What was acknowledged is durable; the next start reads a part of
+/// the logs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} partitions did not end in time: their storage does not answer", partitions.len())]
+#[error("the disk does not answer: {} partitions did not end in time", partitions.len())]
 pub struct NotEnded {
-    /// Which.
+    /// Partitions that wait for it themselves. There may be none: the disk is waited for elsewhere
+    /// too.
     pub partitions: Vec<PartitionRef>,
 }
 
@@ -79,11 +87,16 @@ impl Node {
         let (landings, waiting) = mpsc::channel();
         let for_syncer = store.clone();
         let syncer = std::thread::Builder::new().name("syncer".to_owned());
-        let syncer = syncer.spawn(move || crate::direct::syncer(&for_syncer, &waiting));
+        let (held, ended) = mpsc::channel();
+        let syncer = syncer.spawn(move || {
+            crate::direct::syncer(&for_syncer, &waiting);
+            drop(held);
+        });
         let hosted = Hosted::new(store, clock, settings, landings);
         hosted.start(SYSTEM);
         let syncer = syncer.expect("a thread can be started");
-        Self { hosted, syncer: Mutex::new(Some(syncer)) }
+        let syncer = Mutex::new(Some((syncer, ended)));
+        Self { hosted, syncer, has_given_up: AtomicBool::new(false) }
     }
 
     /// Asks for a definition, and waits until all partitions of the app have it. Where one has
@@ -102,7 +115,7 @@ impl Node {
         let deadline = after(timeout);
         let body = Body::Define(Define { app: app.clone(), request });
         let reply = self.ask(SYSTEM, body, deadline, timeout)?;
-        let Reply::Applied(Outcome::Defined { app: id, version, .. }) = &reply else {
+        let Reply::Applied(Outcome::Defined { app: id, version, is_new }) = &reply else {
             return Ok(reply);
         };
         let timed_out = AskError::TimedOut { waited: timeout };
@@ -122,7 +135,9 @@ impl Node {
                 return Err(timed_out);
             }
             let state = running.shared.state();
+            // One that is known already keeps nobody from going on without that partition.
             if let State::Stopped(reason) = state
+                && *is_new
                 && !has_it(&running.shared)
             {
                 return Ok(Reply::Stopped(reason));
@@ -310,12 +325,18 @@ impl Node {
     /// When a partition's storage did not answer in time. Its thread is left behind, or can be
     /// waited for by calling this again.
     pub fn shutdown(&self, within: Duration) -> Result<(), NotEnded> {
-        let partitions = self.hosted.end(within);
-        if !partitions.is_empty() {
+        let deadline = after(within);
+        let partitions = self.hosted.end(deadline);
+        let mut syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_ended = syncer.as_ref().is_none_or(|(_, ended)| {
+            let left = deadline.saturating_duration_since(Instant::now()).max(LAST_SYNC);
+            partitions.is_empty() && ended.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
+        });
+        self.has_given_up.store(!has_ended, Ordering::Relaxed);
+        if !has_ended {
             return Err(NotEnded { partitions });
         }
-        let syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        syncer.into_iter().for_each(|syncer| drop(syncer.join()));
+        syncer.take().into_iter().for_each(|(thread, _)| drop(thread.join()));
         Ok(())
     }
 
@@ -336,7 +357,10 @@ impl Node {
 impl Drop for Node {
     /// As [`shutdown`](Self::shutdown), with nobody to hear how it went.
     fn drop(&mut self) {
-        drop(self.shutdown(DROP_WITHIN));
+        // Whoever was told that the disk does not answer does not wait for it again.
+        if !self.has_given_up.load(Ordering::Relaxed) {
+            drop(self.shutdown(DROP_WITHIN));
+        }
     }
 }
 

@@ -49,6 +49,18 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The same with at least 1 where 0 would let nothing happen.
+    pub(crate) fn with_least(self) -> Self {
+        Self {
+            batch_entries_max: self.batch_entries_max.max(1),
+            queue_max: self.queue_max.max(1),
+            commits_in_flight_max: self.commits_in_flight_max.max(1),
+            cached_workspaces_max: self.cached_workspaces_max.max(1),
+            actualize_events: self.actualize_events.max(1),
+            ..self
+        }
+    }
+
     pub(crate) fn sequencer(&self) -> seriatim_sequencer::Settings {
         // Every command changes the row of its workspace and that of its client.
         let four_commits = self.batch_entries_max.saturating_mul(2).saturating_mul(4);

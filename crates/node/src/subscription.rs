@@ -18,7 +18,9 @@ use seriatim_core::Committed;
 use seriatim_storage::Schema;
 use seriatim_types::{PartitionId, WorkspaceId, WorkspaceRef};
 
+use crate::partition::State;
 use crate::reads::{ReadFailed, Reader};
+use crate::reply::Reason;
 use crate::shared::Shared;
 use crate::watch::{Changed, Interest};
 
@@ -70,6 +72,9 @@ pub enum SubscribeError {
     /// The log could not be read.
     #[error("the log cannot be read")]
     Read(#[from] ReadFailed),
+    /// The partition has stopped, and everything before was given.
+    #[error("the partition has stopped")]
+    Stopped(#[source] Reason),
     /// The node has ended, and everything before was given.
     #[error("the node has ended")]
     Ended,
@@ -115,12 +120,14 @@ impl Subscription {
     ///
     /// When it cannot go on.
     pub fn take(&mut self) -> Result<Vec<Committed>, SubscribeError> {
-        let is_over = self.shared.is_over();
+        let (is_over, state) = (self.shared.is_over(), self.shared.state());
         let events = self.read()?;
-        if is_over && events.is_empty() {
-            return Err(SubscribeError::Ended);
+        match state {
+            _ if !events.is_empty() => Ok(events),
+            State::Stopped(reason) => Err(SubscribeError::Stopped(reason)),
+            State::Actualizing(_) | State::Serving if is_over => Err(SubscribeError::Ended),
+            State::Actualizing(_) | State::Serving => Ok(events),
         }
-        Ok(events)
     }
 
     /// The next events, once there are some.

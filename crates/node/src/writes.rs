@@ -15,6 +15,7 @@ use std::ops::Bound;
 
 use seriatim_core::{RowChange, RowId, Write};
 use seriatim_storage::{Batch, KeyRange};
+use seriatim_types::limits::BATCH_RANGES_MAX;
 
 use crate::tables::Tables;
 
@@ -39,10 +40,13 @@ pub(crate) fn batch_of(tables: &Tables, writes: Vec<Write>) -> Batch {
     }
     new.sort_unstable();
     let mut covered = BTreeSet::new();
+    let mut ranges = 0_usize;
     for run in new.chunk_by(|row, next| follows(row, next)) {
         if let [first, .., last] = run
             && run.len() >= RANGE_ROWS_MIN
+            && ranges < BATCH_RANGES_MAX
         {
+            ranges = ranges.saturating_add(1);
             let range = KeyRange::new(Bound::Included(&first.key), Bound::Included(&last.key));
             batch.insert_range_if_absent(tables.handle(first.table), range, []);
             covered.extend(run.iter().map(|row| (*row).clone()));

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use seriatim_core::{Outcome, Refusal};
+use seriatim_node::Reply;
 use seriatim_types::limits::NAME_BYTES_MAX;
 use seriatim_types::{
     CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
     Retention, TrustLevel, WorkspaceId, WorkspaceRef,
 };
 
-use crate::error::{NotWritten, WriteError};
+use crate::error::{Unknown, WriteError};
 use crate::opened::Opened;
 use crate::workspace::Workspace;
 
@@ -68,11 +69,8 @@ impl App {
         let limits = CommandLimits::default();
         let request =
             DefineRequest::App { partitions, record_ids, trust_level, retention, keys_max, limits };
-        match app.ask(request) {
-            // A partition that has stopped does not keep others of the app from being used.
-            Err(WriteError::NotWritten(NotWritten::Stopped(_))) if app.is_there()? => Ok(app),
-            asked => asked.map(|()| app),
-        }
+        app.ask(request)?;
+        Ok(app)
     }
 
     /// Its name.
@@ -155,14 +153,13 @@ impl App {
         Ok(workspace)
     }
 
-    fn is_there(&self) -> Result<bool, WriteError> {
-        let any = WorkspaceRef::Id(WorkspaceId(0));
-        Ok(self.opened.with(|node| node.partition_of(&self.name, &any).is_ok())?)
-    }
-
     fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {
         let within = self.opened.answer_within;
         let reply = self.opened.with(|node| node.define(&self.name, request, within))??;
+        if let Reply::Stopped(reason) = reply {
+            // Other partitions may have it, and this one gets it when it serves again.
+            return Err(Unknown::Interrupted { why: reason.to_string() }.into());
+        }
         let outcome = self.opened.applied(reply)?;
         assert!(
             matches!(outcome, Outcome::Defined { .. }),

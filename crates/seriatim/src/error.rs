@@ -114,6 +114,9 @@ pub enum SubscribeError {
     /// What is stored could not be read.
     #[error(transparent)]
     Failed(#[from] ReadFailed),
+    /// The partition has stopped, and everything before was given.
+    #[error("the partition has stopped: see why, then open the folder again")]
+    Stopped(#[source] Reason),
     /// Closed, and everything before was given.
     #[error("it is closed, and everything before was given")]
     Closed,
@@ -168,7 +171,7 @@ impl SubscribeError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Lagged { .. } => "LAGGED",
-            Self::Failed(_) => STOPPED,
+            Self::Failed(_) | Self::Stopped(_) => STOPPED,
             Self::Closed => "BUSY",
         }
     }

@@ -62,6 +62,7 @@ impl Subscription {
                     SubscribeError::Lagged { resume_from, behind }
                 }
                 node::SubscribeError::Read(failed) => failed.into(),
+                node::SubscribeError::Stopped(reason) => SubscribeError::Stopped(reason),
                 node::SubscribeError::Ended => SubscribeError::Closed,
             }
         })

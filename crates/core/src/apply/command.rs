@@ -51,7 +51,7 @@ pub(crate) fn command(
     let receipt = receipt(&events).expect("these are all events of the command");
     let outcome = Outcome::Committed(receipt);
     let decided = Decided { outcome, wants_proof: command.include_proof };
-    let (settled, effects) = commit(machine, draft, draws, events, decided);
+    let (settled, effects) = commit(machine, draft, draws, events, decided)?;
     Ok(keep(settled, effects, rows))
 }
 

@@ -72,7 +72,7 @@ pub(crate) fn define(
     let messages = messages(machine, &draft, workspace.id, version, &definition)?;
     let outcome = Outcome::Defined { app, version, is_new: true };
     let decided = Decided { outcome, wants_proof: false };
-    let (settled, effects) = commit(machine, draft, draws, vec![event], decided);
+    let (settled, effects) = commit(machine, draft, draws, vec![event], decided)?;
     Ok(keep(settled, Effects { messages, ..effects }, rows))
 }
 

@@ -14,7 +14,7 @@ use seriatim_sequencer::{Begin, BeginError, Draws, RowsRead};
 use seriatim_types::{Event, Inclusion, WorkspaceId};
 
 use crate::decide::{Stop, log_is_full};
-use crate::effects::{Committed, Effects, Outcome, TreeNode};
+use crate::effects::{Committed, Effects, Fault, Outcome, TreeNode};
 use crate::evolve::evolve_event;
 use crate::machine::Machine;
 use crate::rows::{Draft, Rows, Settled};
@@ -33,6 +33,7 @@ fn begin(
     draft: &Draft<'_>,
     numbers: &RowsRead,
 ) -> Result<Draws, Stop> {
+    let workspace = begin.workspace;
     let sequencer = &mut machine.sequencer;
     let drawn = match draft.fresh_since(begin.workspace) {
         Some(stamp) => {
@@ -43,7 +44,10 @@ fn begin(
     };
     drawn.map_err(|error| match error {
         BeginError::LogFull => log_is_full().into(),
-        BeginError::Actualizing | BeginError::UnknownKind { .. } | BeginError::NotRead { .. } => {
+        BeginError::UnknownKind { .. } => {
+            Fault::Workspace { workspace, why: error.to_string() }.into()
+        }
+        BeginError::Actualizing | BeginError::NotRead { .. } => {
             unreachable!("an entry is applied once its numbers are at hand: {error}")
         }
     })
@@ -57,13 +61,13 @@ fn commit(
     mut draws: Draws,
     events: Vec<Event>,
     decided: Decided,
-) -> (Settled, Effects) {
+) -> Result<(Settled, Effects), Fault> {
     let Decided { outcome, wants_proof } = decided;
     let mut effects = Effects::only(outcome);
     let trust = machine.trust();
     let first = events.first().expect("a command has events");
     let workspace = first.workspace;
-    let mut tree = open_tree(&mut draws, workspace, first.offset.get().saturating_sub(1));
+    let mut tree = open_tree(&mut draws, workspace, first.offset.get().saturating_sub(1))?;
     let mut proof = None;
     for event in events {
         let bytes = event.to_bytes();
@@ -80,7 +84,7 @@ fn commit(
     let staged = machine.sequencer.stage(draws);
     effects.ticket = Some(staged.expect("nothing else was staged since the draws began"));
     let settled = draft.settle();
-    (settled, effects)
+    Ok((settled, effects))
 }
 
 /// What an entry that makes events comes to.
@@ -91,11 +95,12 @@ struct Decided {
 }
 
 /// The tree over the workspace's log, as it was before the first event.
-fn open_tree(draws: &mut Draws, workspace: WorkspaceId, size: u64) -> Frontier {
-    let hashes = std::mem::take(draws.frontier_mut());
-    let frontier = Frontier::new(size, hashes);
-    frontier
-        .unwrap_or_else(|| panic!("workspace {} has the frontier of {size} events", workspace.0))
+fn open_tree(draws: &mut Draws, workspace: WorkspaceId, size: u64) -> Result<Frontier, Fault> {
+    let frontier = Frontier::new(size, std::mem::take(draws.frontier_mut()));
+    frontier.ok_or_else(|| {
+        let why = format!("its frontier is not that of {size} events");
+        Fault::Workspace { workspace, why }
+    })
 }
 
 /// Lets later entries see what was settled, and hands it out to be written.

@@ -151,7 +151,7 @@ impl<R> Partition<R> {
         let committed = self.tables.store.commit(batch);
         self.report_checkpoint(now, checkpoint, committed.is_ok());
         if let Err(error) = committed {
-            return self.not_committed(&error, replies);
+            return self.not_committed(now, &error, replies);
         }
         for ticket in tickets {
             let flushed = self.machine().sequencer_mut().flush(ticket);
@@ -245,11 +245,11 @@ impl<R> Partition<R> {
         self.in_flight = self.in_flight.saturating_add(1);
         let view = View { snapshot, offset, time };
         let flight = Some(Flight { replies, touched, messages, view });
-        Step { replies: Vec::new(), flight, has_more: !self.queue.is_empty() }
+        Step { replies: Vec::new(), flight, has_more: !self.queue.is_empty() || self.has_more_due }
     }
 
     /// A commit did not happen, or may not have.
-    fn not_committed(&mut self, error: &CommitError, replies: Replies<R>) -> Step<R> {
+    fn not_committed(&mut self, now: Time, error: &CommitError, replies: Replies<R>) -> Step<R> {
         let why = error.to_string();
         let answer = |reply: &Reply| {
             let replies = replies.into_iter().map(|(handle, _)| (handle, reply.clone()));
@@ -276,6 +276,7 @@ impl<R> Partition<R> {
             CommitError::TooLarge(_) | CommitError::Full { .. } | CommitError::Unchecked(_) => {
                 let mut replies = answer(&Reply::NotWritten { why });
                 replies.extend(self.restart());
+                self.failed_at = Some(now);
                 replies
             }
         };

@@ -41,12 +41,14 @@ impl<R> Partition<R> {
         let DueKeys { keys, through: keys_through, events } = self.due_keys(machine, now)?;
         // A full step is followed by the next one at once.
         let is_full = entities.len() == ITEMS_MAX || events == ITEMS_MAX;
+        self.has_more_due = is_full;
         if !is_full {
             self.ticked_at = now;
         }
         if !entities.is_empty() || keys_through.is_some() {
             let tick = Tick { entities, keys, keys_through };
-            self.queue.push_back((Body::Tick(tick), None));
+            // Before what waits: room that it makes may be what a command waits for.
+            self.queue.push_front((Body::Tick(tick), None));
         }
         Ok(())
     }

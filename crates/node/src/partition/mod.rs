@@ -39,6 +39,9 @@ use actualize::Reading;
 
 pub(crate) use actualize::{causes, unusable};
 
+/// How long a partition whose commit failed waits before it reads its log again.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// One partition. `R` is whatever its driver answers a request by.
 pub struct Partition<R> {
     tables: Tables,
@@ -53,6 +56,10 @@ pub struct Partition<R> {
     nodes: Vec<TreeNode>,
     checkpointed_at: Time,
     ticked_at: Time,
+    /// Whether the last tick was full, so that more is due.
+    has_more_due: bool,
+    /// When a commit failed and left the store as it was.
+    failed_at: Option<Time>,
 }
 
 enum Phase {
@@ -110,6 +117,7 @@ impl<R> Partition<R> {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
         let tables = Tables::new(store);
+        let settings = settings.with_least();
         Self {
             tables,
             prefix,
@@ -117,10 +125,12 @@ impl<R> Partition<R> {
             phase: Phase::Actualizing(Box::default()),
             queue: VecDeque::new(),
             in_flight: 0,
-            cache: RowCache::new(settings.cached_workspaces_max.max(1)),
+            cache: RowCache::new(settings.cached_workspaces_max),
             nodes: Vec::new(),
             checkpointed_at: Time(0),
             ticked_at: Time(0),
+            has_more_due: false,
+            failed_at: None,
         }
     }
 
@@ -162,6 +172,12 @@ impl<R> Partition<R> {
     pub fn run(&mut self, now: Time) -> Step<R> {
         match &self.phase {
             Phase::Stopped(_) => Step::idle(),
+            // What made a commit fail lasts a while, such as a full disk.
+            Phase::Actualizing(_)
+                if self.failed_at.is_some_and(|at| !has_passed(at, now, PAUSE)) =>
+            {
+                Step::idle()
+            }
             Phase::Actualizing(_) => self.actualize(now),
             Phase::Serving(_) if self.in_flight >= self.settings.commits_in_flight_max => {
                 Step::idle()
@@ -188,6 +204,7 @@ impl<R> Partition<R> {
 
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
+        self.failed_at = None;
         self.phase = Phase::Actualizing(Box::default());
         self.nodes.clear();
         self.cache.clear();

@@ -84,6 +84,25 @@ fn keys_of_commands_with_many_events_are_swept_as_fast() {
     assert!(driver.now.0 < late.0 + 1_000, "all steps within one interval");
 }
 
+/// The tick stood behind the command that was refused because there was no room.
+#[test]
+fn a_window_whose_keys_are_over_is_not_full() {
+    let mut driver = Driver::new(Settings::default(), faulty::never());
+    let retention = Retention::Milliseconds(RETENTION);
+    driver.define(ShopSettings { retention, keys_max: 1, ..ShopSettings::default() });
+    let ask = |driver: &mut Driver, handle: usize| {
+        let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
+        driver.submit(handle, &command("pos-4", key, "1", events("{'name': 'A'}")));
+        driver.settle();
+        driver.answers[&handle].clone()
+    };
+    let is_done = |reply: &Reply| matches!(reply, Reply::Applied(Outcome::Committed(_)));
+    assert!(is_done(&ask(&mut driver, 0)));
+    driver.now = Time(driver.now.0 + RETENTION + 10_000);
+    let second = ask(&mut driver, 1);
+    assert!(is_done(&second), "{second:?}");
+}
+
 impl Driver {
     fn expiry_of_first_entity(&self) -> Time {
         let range = KeyRange::prefix(&seriatim_codec::expiries_prefix(APP));

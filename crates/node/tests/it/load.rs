@@ -5,14 +5,18 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seriatim_codec::{PartitionPrefix, event_key};
+use seriatim_codec::{PartitionPrefix, Stored, event_key};
 use seriatim_core::Outcome;
 use seriatim_node::{
-    AskError, Busy, Clock, Node, Reason, Reply, Settings, State, SystemClock, schema,
+    AskError, Busy, Clock, Log, Node, Reason, Reply, Settings, State, SubscribeError, SystemClock,
+    schema,
 };
 use seriatim_storage::Batch;
 use seriatim_testkit::core::name;
-use seriatim_types::{AppId, Incarnation, PartitionId, PartitionOffset, PartitionRef, Time};
+use seriatim_types::{
+    AppId, Incarnation, KindId, PartitionId, PartitionOffset, PartitionRef, Time, WorkspaceId,
+    WorkspaceRef, WorkspaceRow,
+};
 
 use crate::gate::Gate;
 use crate::node::{PATIENCE, ask, receipt, send, set_up};
@@ -89,6 +93,11 @@ fn a_violation_stops_its_partition_and_others_keep_serving() {
     assert_eq!(receipt(&replies[1]).first_offset.get(), 2);
     assert_eq!(receipt(&replies[2]).first_offset.get(), 1);
     assert!(!node.is_ready());
+    let log = Log::Workspace(WorkspaceRef::Id(WorkspaceId(1)));
+    let mut follower = node.subscribe(&name("shop"), log, 1).unwrap();
+    assert_eq!(follower.take().unwrap().len(), 1, "what was durable before");
+    let reason = Reason::Violation { what: what.clone() };
+    assert_eq!(follower.take(), Err(SubscribeError::Stopped(reason)), "nothing is silent");
     let stopped = PartitionRef { app: AppId(1), partition: PartitionId(1) };
     for (partition, state) in node.partitions() {
         let reason = Reason::Violation { what: what.clone() };
@@ -166,4 +175,74 @@ fn a_clock_that_is_not_believed_turns_callers_away_and_is_not_ready() {
     let begun = Instant::now();
     node.shutdown(PATIENCE).unwrap();
     assert!(begun.elapsed() < PATIENCE / 2, "it waits for nothing");
+}
+
+/// The partitions ended in time, and then the thread that syncs was waited for without a bound.
+#[test]
+fn the_end_of_a_node_is_bounded_while_its_last_sync_does_not_return() {
+    let gate = Gate::new();
+    drop(open(&gate, Settings::default()));
+    // Opened anew, so that no message between partitions is on its way.
+    let node = Node::open(gate.store.clone(), Arc::new(SystemClock::new()), Settings::default());
+    assert!(node.wait_until_ready(PATIENCE));
+    gate.hold(true);
+    let (sender, replies) = mpsc::channel();
+    let submit = |key| {
+        let sender = sender.clone();
+        let answer = move |reply| sender.send(reply).unwrap();
+        node.submit(&name("shop"), ask("a", key, "1"), answer).unwrap();
+    };
+    submit(1);
+    gate.wait_for_one();
+    // These two share the next commit, which is handed to the thread that syncs.
+    submit(2);
+    submit(3);
+    gate.pass_one();
+    receipt(&replies.recv_timeout(PATIENCE).unwrap());
+    gate.wait_for_one();
+    assert!(node.shutdown(Duration::from_millis(20)).is_err());
+    gate.hold(false);
+    receipt(&replies.recv_timeout(PATIENCE).unwrap());
+    receipt(&replies.recv_timeout(PATIENCE).unwrap());
+    node.shutdown(PATIENCE).unwrap();
+}
+
+/// Rows that contradict each other ended the partition's thread by a panic, and it looked healthy.
+#[test]
+fn rows_that_do_not_fit_stop_their_partition_and_say_so() {
+    let (app, partition) = (AppId(1), PartitionId(1));
+    let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+    let workspace = WorkspaceId(1);
+    for table in ["numbers", "partition"] {
+        let gate = Gate::new();
+        let node = open(&gate, Settings::default());
+        send(&node, (1..=3).map(|key| ask("a", key, "1")).collect());
+        node.shutdown(PATIENCE).unwrap();
+        drop(node);
+        let mut batch = Batch::new();
+        let handle = schema().table(table).unwrap();
+        if table == "numbers" {
+            let key = seriatim_codec::workspace_key(prefix, workspace);
+            let row = gate.store.get(handle, &key).unwrap().unwrap();
+            let (series, frontier) = seriatim_codec::decode_row(&row).unwrap();
+            let shorter = seriatim_codec::encode_row(series.into_iter(), &frontier[..1]);
+            batch.put(handle, key, shorter);
+        } else {
+            let key = seriatim_codec::workspace_row_key(prefix, workspace);
+            let row = gate.store.get(handle, &key).unwrap().unwrap();
+            let row = WorkspaceRow::from_bytes(&row).unwrap();
+            batch.put(handle, key, WorkspaceRow { kind: KindId(77), ..row }.to_bytes());
+        }
+        gate.store.commit(batch).unwrap();
+        let node =
+            Node::open(gate.store.clone(), Arc::new(SystemClock::new()), Settings::default());
+        assert!(node.wait_until_ready(PATIENCE));
+        let replies = send(&node, vec![ask("a", 9, "1"), ask("a", 10, "2")]);
+        let Reply::Stopped(Reason::Unreadable { what }) = &replies[0] else {
+            panic!("{table}: {:?}", replies[0])
+        };
+        assert!(what.contains("workspace 1 does not fit"), "{table}: {what}");
+        assert_eq!(receipt(&replies[1]).first_offset.get(), 1, "others go on");
+        assert!(!node.is_ready());
+    }
 }

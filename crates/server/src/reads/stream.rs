@@ -139,6 +139,7 @@ impl Follower {
                     .retryable()
             }
             SubscribeError::Read(failed) => failed.into(),
+            SubscribeError::Stopped(reason) => reason.into(),
             SubscribeError::Ended => return,
         };
         let part = [b"event: error\ndata: ", error.body().as_slice(), b"\n\n"].concat();

@@ -47,7 +47,7 @@ use tempfile::TempDir;
 
 use crate::filled::Filled;
 use crate::node::NodeSizes;
-use crate::report::Report;
+use crate::report::{Report, Table};
 use crate::sequencer::SequencerSizes;
 use crate::sizes::Sizes;
 
@@ -130,6 +130,11 @@ impl Run<'_> {
     /// An empty folder that is removed with the value.
     fn folder(&self) -> Result<TempDir> {
         Ok(TempDir::with_prefix_in("seriatim-bench-", &self.options.folder)?)
+    }
+
+    /// Shows a table that the report will have.
+    fn show(&self, table: &Table) {
+        eprint!("{}", table.text());
     }
 
     fn progress(&self, what: &str) {

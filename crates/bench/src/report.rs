@@ -35,8 +35,7 @@ impl Report {
             writeln!(text, "{name:<13}{value}").expect(INFALLIBLE);
         }
         for table in &self.tables {
-            writeln!(text, "\n{}", table.title).expect(INFALLIBLE);
-            table.write_aligned(&mut text);
+            text.push_str(&table.text());
         }
         text
     }
@@ -83,6 +82,12 @@ own and for orientation only: on a shared machine they change by the hour.
 ";
 
 impl Table {
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("\n{}\n", self.title);
+        self.write_aligned(&mut text);
+        text
+    }
+
     fn write_aligned(&self, text: &mut String) {
         let cells = self.rows.iter().map(|(label, values)| {
             let values = values.iter().map(|value| number(*value));

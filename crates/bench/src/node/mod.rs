@@ -61,13 +61,15 @@ impl NodeSizes {
 }
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Vec<Table>> {
-    let mut tables = vec![
-        throughput::measure(run, sizes)?,
-        lone::measure(run, sizes)?,
-        levels::measure(run, sizes)?,
-        flood::measure(run, sizes)?,
-        window::measure(run, sizes)?,
-    ];
+    let mut tables = Vec::new();
+    let measures =
+        [throughput::measure, lone::measure, levels::measure, flood::measure, window::measure];
+    for measure in measures {
+        let table = measure(run, sizes)?;
+        // The last ones take long: what is known is shown before.
+        run.show(&table);
+        tables.push(table);
+    }
     tables.extend(ready::measure(run, sizes)?);
     Ok(tables)
 }

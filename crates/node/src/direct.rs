@@ -256,7 +256,10 @@ impl Owner {
             return;
         }
         self.viewed_at = Instant::now();
-        // A store that has stopped shows what it did.
+        // Where the store has failed, something may be committed that no sync has covered.
+        if matches!(self.partition.state(), State::Stopped(Reason::Store { .. })) {
+            return;
+        }
         if let Ok(snapshot) = self.store.snapshot() {
             self.shared.renew(Arc::from(snapshot));
         }

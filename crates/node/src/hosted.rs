@@ -160,16 +160,19 @@ impl Hosted {
     /// Lets a partition forget everything and read its log again. Returns whether there is such a
     /// partition.
     pub(crate) fn restart(self: &Arc<Self>, name: PartitionRef) -> bool {
-        let Some(running) = self.running(name) else { return false };
-        if running.shared.is_over() && !self.is_ending.load(Ordering::Relaxed) {
-            // It has no thread, so it is started anew.
+        if !self.is_ending.load(Ordering::Relaxed) {
+            // One that has no thread is started anew. Looked at under the lock: of two who ask at
+            // the same time, the second must not put the first one's thread aside.
             let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
-            partitions.remove(&name);
-            drop(partitions);
-            self.start(name);
-            return true;
+            if partitions.get(&name).is_some_and(|running| running.shared.is_over()) {
+                partitions.remove(&name);
+                drop(partitions);
+                self.start(name);
+                return true;
+            }
         }
-        running.owner.send(Message::Restart).is_ok()
+        let running = self.running(name);
+        running.is_some_and(|running| running.owner.send(Message::Restart).is_ok())
     }
 
     pub(crate) fn is_resumed(&self) -> bool {

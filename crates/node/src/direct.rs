@@ -155,10 +155,12 @@ impl Owner {
                 break;
             }
         }
-        // What came after the end was not taken.
+        // What is queued was not carried out, and what came after the end was not taken.
+        let late = Reply::NotWritten { why: "the node is shutting down".to_owned() };
+        give(self.partition.turn_away(&late));
         while let Ok(message) = self.messages.try_recv() {
             if let Message::Request(_, answer) = message {
-                answer.give(Reply::NotWritten { why: "the node is shutting down".to_owned() });
+                answer.give(late.clone());
             }
         }
     }
@@ -187,6 +189,9 @@ impl Owner {
 
     fn take(&mut self, message: Message) {
         let replies = match message {
+            Message::Request(_, answer) if answer.is_behind() => {
+                vec![(answer, Reply::Busy(Busy::Behind))]
+            }
             Message::Request(body, answer) => match self.partition.take(body, answer) {
                 Ok(()) => Vec::new(),
                 Err(refused) => vec![refused],

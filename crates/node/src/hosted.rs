@@ -13,6 +13,7 @@ use seriatim_storage::Store;
 use seriatim_types::{AppId, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef};
 
 use crate::answer::Answer;
+use crate::chain::Chain;
 use crate::clock::Clock;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
@@ -92,6 +93,7 @@ impl Hosted {
         &self,
         partition: PartitionRef,
         body: Body,
+        chain: Option<Chain>,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) {
         let Some(running) = self.running(partition) else {
@@ -106,7 +108,7 @@ impl Hosted {
         if queued >= self.settings.queue_max {
             return answer(Reply::Busy(Busy::QueueFull { queued }));
         }
-        running.request(body, answer);
+        running.request_in(chain, body, answer);
     }
 
     /// Starts a partition, unless it runs.
@@ -248,7 +250,16 @@ const LAST_STEP: Duration = Duration::from_secs(1);
 impl Running {
     /// Sends a request, whatever waits already.
     pub(crate) fn request(&self, body: Body, answer: impl FnOnce(Reply) + Send + 'static) {
-        let answer = Answer::new(answer, &self.waiting);
+        self.request_in(None, body, answer);
+    }
+
+    fn request_in(
+        &self,
+        chain: Option<Chain>,
+        body: Body,
+        answer: impl FnOnce(Reply) + Send + 'static,
+    ) {
+        let answer = Answer::new(answer, &self.waiting).of_chain(chain);
         if let Err(mpsc::SendError(Message::Request(_, answer))) =
             self.owner.send(Message::Request(body, answer))
         {

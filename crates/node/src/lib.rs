@@ -1,6 +1,7 @@
 //! Runs partitions: fetch, apply, commit, answer.
 
 mod answer;
+mod chain;
 mod clock;
 mod delivery;
 mod direct;
@@ -17,6 +18,7 @@ mod tables;
 mod watch;
 mod writes;
 
+pub use chain::Chain;
 pub use clock::{Clock, SystemClock};
 pub use node::{AskError, Node, NotEnded};
 pub use partition::{Flight, Partition, State, Step, View};

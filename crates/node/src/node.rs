@@ -22,6 +22,7 @@ use seriatim_types::{
     Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef, WorkspaceRef,
 };
 
+use crate::chain::Chain;
 use crate::clock::Clock;
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
 use crate::partition::{State, View};
@@ -175,7 +176,25 @@ impl Node {
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = self.partition_of(app, &command.workspace)?;
-        self.hosted.send(partition, Body::Command(command), answer);
+        self.hosted.send(partition, Body::Command(command), None, answer);
+        Ok(())
+    }
+
+    /// The same for a command of a chain, all of whose commands go to one partition.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such app. The callback is then never called.
+    pub fn submit_in(
+        &self,
+        chain: &Chain,
+        app: &Name,
+        command: Command,
+        answer: impl FnOnce(Reply) + Send + 'static,
+    ) -> Result<(), AskError> {
+        let partition = self.partition_of(app, &command.workspace)?;
+        let linked = chain.link(answer);
+        self.hosted.send(partition, Body::Command(command), Some(chain.clone()), linked);
         Ok(())
     }
 
@@ -348,7 +367,7 @@ impl Node {
         waited: Duration,
     ) -> Result<Reply, AskError> {
         let (sender, receiver) = mpsc::sync_channel(1);
-        self.hosted.send(partition, body, move |reply| drop(sender.try_send(reply)));
+        self.hosted.send(partition, body, None, move |reply| drop(sender.try_send(reply)));
         let left = deadline.saturating_duration_since(Instant::now());
         receiver.recv_timeout(left).map_err(|_| AskError::TimedOut { waited })
     }

@@ -36,6 +36,9 @@ pub enum Busy {
     /// The machine's clock cannot be believed, so nothing is given a time.
     #[error("the machine's clock was set far ahead and is not believed: set it right, or restart")]
     Clock,
+    /// An earlier command of the same [chain](crate::Chain) was not written.
+    #[error("an earlier command was not written, and this one must not come before it")]
+    Behind,
     /// Too many requests wait.
     #[error("{queued} requests wait for the partition, as many as may")]
     QueueFull {

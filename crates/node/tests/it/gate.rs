@@ -15,10 +15,18 @@ pub(crate) struct Gate {
 
 #[derive(Default)]
 struct Held {
-    is_held: bool,
-    /// Syncs that may pass all the same.
-    passes: usize,
+    whose: Whose,
     waiting: usize,
+}
+
+/// Whose syncs are held.
+#[derive(Clone, Copy, Default)]
+enum Whose {
+    #[default]
+    Nobodys,
+    Everybodys,
+    /// Those of the thread that syncs for all partitions.
+    Syncers,
 }
 
 impl Gate {
@@ -28,33 +36,39 @@ impl Gate {
         let gate = held.clone();
         let store = HookedStore::new(Arc::new(store)).sync_by(move |store| {
             let (held, changed) = &*gate;
+            let is_syncer = std::thread::current().name() == Some("syncer");
+            let must_wait = |held: &mut Held| match held.whose {
+                Whose::Nobodys => false,
+                Whose::Everybodys => true,
+                Whose::Syncers => is_syncer,
+            };
             let mut waiting = held.lock().unwrap();
-            waiting.waiting += 1;
-            changed.notify_all();
-            let must_wait = |held: &mut Held| held.is_held && held.passes == 0;
-            let mut passing = changed.wait_while(waiting, must_wait).unwrap();
-            passing.waiting -= 1;
-            passing.passes = passing.passes.saturating_sub(1);
-            drop(passing);
+            if must_wait(&mut waiting) {
+                waiting.waiting += 1;
+                waiting = changed.wait_while(waiting, must_wait).unwrap();
+                waiting.waiting -= 1;
+            }
+            drop(waiting);
             store.sync()
         });
         Self { store: Arc::new(store), held }
     }
 
     pub(crate) fn hold(&self, is_held: bool) {
-        self.held.0.lock().unwrap().is_held = is_held;
+        self.set(if is_held { Whose::Everybodys } else { Whose::Nobodys });
+    }
+
+    /// Partitions can sync by themselves, but nobody does it for them.
+    pub(crate) fn hold_syncer(&self) {
+        self.set(Whose::Syncers);
+    }
+
+    fn set(&self, whose: Whose) {
+        self.held.0.lock().unwrap().whose = whose;
         self.held.1.notify_all();
     }
 
-    /// Lets one sync pass.
-    pub(crate) fn pass_one(&self) {
-        self.held.0.lock().unwrap().passes += 1;
-        self.held.1.notify_all();
-    }
-
-    /// Waits until somebody waits at the gate.
-    pub(crate) fn wait_for_one(&self) {
-        let held = self.held.0.lock().unwrap();
-        drop(self.held.1.wait_while(held, |held| held.waiting == 0).unwrap());
+    pub(crate) fn is_somebody_waiting(&self) -> bool {
+        self.held.0.lock().unwrap().waiting > 0
     }
 }

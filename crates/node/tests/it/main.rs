@@ -6,6 +6,7 @@
     reason = "tests fail by panicking, and say what they mean briefly"
 )]
 
+mod chain;
 mod driver;
 mod due;
 mod faults;

@@ -4,6 +4,7 @@
 //! repeated and two stores can be given the same bytes.
 
 mod commands;
+pub mod console;
 pub mod core;
 mod full_scan;
 mod http;

@@ -3,6 +3,7 @@
 //! What continuous integration runs is what a person runs: `verify`, then `test`. `verify` only
 //! reads; `fix` is the one task that writes to the sources.
 
+mod flips;
 mod instructions;
 mod needs;
 mod tasks;
@@ -22,7 +23,8 @@ usage: cargo xtask <task>
   fix      apply clippy's suggestions and format; writes to the sources
   tidy     the checks on sources, dependencies and documents alone
   instructions [--record]   instructions per command under callgrind, against the record
-  torture [--kills 200] [--seed N] [--report FILE]   kill a server that is at work, many times";
+  torture [--kills 200] [--seed N] [--report FILE]   kill a server that is at work, many times
+  flips [--flips 10000] [--seed N] [--report FILE]   flip bits of a store, and find every one";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         ["instructions"] => &instructions::check,
         ["instructions", "--record"] => &instructions::record,
         ["torture", words @ ..] => &|root: &Path| torture::torture(root, words),
+        ["flips", words @ ..] => &|root: &Path| flips::flips(root, words),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -199,13 +199,19 @@ pub(crate) struct JournalSync {
 impl JournalSync {
     pub(crate) fn open(path: &Path, sync_data: Arc<SyncData>) -> io::Result<Self> {
         let folder = engine_folder(path);
-        let newest = Mutex::new(open_newest(&folder)?);
+        let newest = open_newest(&folder)?;
+        let noted = noted_journal(path)?;
         let note = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(path.join("journal"))?;
-        Ok(Self { folder, sync_data, note, newest })
+        // A crash can come between a new journal and its note. The syncs from now on rely on it.
+        if noted != Some(newest.0) {
+            note.write_all_at(&number_bytes(newest.0), 0)?;
+            note.sync_all()?;
+        }
+        Ok(Self { folder, sync_data, note, newest: Mutex::new(newest) })
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {

@@ -60,6 +60,8 @@ pub struct Inspection {
     pub torn_bytes: u64,
     /// The engine's own number of the last whole batch.
     pub(crate) last_seqno: Option<u64>,
+    /// The first commit of each journal that holds one, with the journal's number, oldest first.
+    pub(crate) first_commits: Vec<(u64, u64)>,
 }
 
 /// Why a journal cannot be trusted.
@@ -96,9 +98,9 @@ pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, Inspect
         return Err(InspectError::Damaged { file: folder.to_owned(), position: 0, what });
     };
     found.newest_journal = newest;
-    for (_, sealed) in journals {
+    for (number, sealed) in journals {
         let bytes = read(&sealed)?;
-        let end = found.walk(&sealed, &bytes, nonce)?;
+        let end = found.walk((number, &sealed), &bytes, nonce)?;
         // A file is synced before the next one is begun: nothing in it can be torn.
         if let Some(position) = first_nonzero(&bytes, end) {
             let what = "a journal that is no longer written to has unreadable bytes".to_owned();
@@ -107,7 +109,14 @@ pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, Inspect
     }
 
     let bytes = read(&active)?;
-    let end = found.walk(&active, &bytes, nonce)?;
+    let end = found.walk((newest, &active), &bytes, nonce)?;
+    // What is torn has no right checksum. Such bytes must not be cut off: they are all commits.
+    if Frame::parse(bytes.get(end..).unwrap_or_default()).is_some() {
+        let what = "a whole batch does not bear the seal of this store: the file `identity` is \
+                    another store's or damaged";
+        let (position, what) = (to_u64(end), what.to_owned());
+        return Err(InspectError::Damaged { file: active, position, what });
+    }
     let torn_until = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     found.torn_bytes = to_u64(torn_until.saturating_sub(end));
     if found.torn_bytes > 0
@@ -138,14 +147,28 @@ fn journal_files(folder: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
-        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
-        if let (true, Some(number)) = (is_journal, number) {
+        if let Some(number) = number_of(&path) {
             files.push((number, path));
         }
     }
     files.sort();
     Ok(files)
+}
+
+/// The number of a journal; `None` for any other file.
+fn number_of(path: &Path) -> Option<u64> {
+    path.extension().filter(|extension| *extension == "jnl")?;
+    path.file_stem()?.to_str()?.parse().ok()
+}
+
+/// Whether a file is a journal.
+pub(crate) fn is_journal(path: &Path) -> bool {
+    number_of(path).is_some()
+}
+
+/// How much of a journal was ever written.
+pub(crate) fn data_bytes(path: &Path) -> io::Result<u64> {
+    end_of_data(&File::open(path)?)
 }
 
 /// Whether no journal of a folder holds anything.
@@ -209,7 +232,12 @@ impl Inspection {
     }
 
     /// Takes in the whole batches from the start of a file and returns where they end.
-    fn walk(&mut self, file: &Path, bytes: &[u8], nonce: Nonce) -> Result<usize, InspectError> {
+    fn walk(
+        &mut self,
+        (number, file): (u64, &Path),
+        bytes: &[u8],
+        nonce: Nonce,
+    ) -> Result<usize, InspectError> {
         let mut end = 0;
         while let Some(batch) = Batch::parse(bytes.get(end..).unwrap_or_default(), nonce) {
             let commit = batch.marker.commit;
@@ -226,6 +254,9 @@ impl Inspection {
             }
             self.last_seqno = Some(batch.seqno);
             self.first_commit.get_or_insert(commit);
+            if end == 0 {
+                self.first_commits.push((number, commit));
+            }
             end += batch.bytes;
             self.batches += 1;
             self.last_commit = Some(commit);
@@ -265,6 +296,22 @@ struct Batch {
 impl Batch {
     /// The batch at the front of `input`, if there is one.
     fn parse(input: &[u8], nonce: Nonce) -> Option<Self> {
+        let Frame { bytes, seqno, last } = Frame::parse(input)?;
+        let marker = last.filter(|item| item.key == marker::KEY)?;
+        let marker = Marker::decode(marker.value, nonce)?;
+        Some(Self { bytes, seqno, marker })
+    }
+}
+
+/// A batch as the engine knows it: framed and checksummed.
+struct Frame<'a> {
+    bytes: usize,
+    seqno: u64,
+    last: Option<Item<'a>>,
+}
+
+impl<'a> Frame<'a> {
+    fn parse(input: &'a [u8]) -> Option<Self> {
         let mut rest = input;
         if take(&mut rest)? != [START] {
             return None;
@@ -284,9 +331,7 @@ impl Batch {
         if take(&mut rest)? != MAGIC || xxh3_64(items) != checksum {
             return None;
         }
-        let marker = last.filter(|item| item.key == marker::KEY)?;
-        let marker = Marker::decode(marker.value, nonce)?;
-        Some(Self { bytes: input.len() - rest.len(), seqno, marker })
+        Some(Self { bytes: input.len() - rest.len(), seqno, last })
     }
 }
 
@@ -309,13 +354,13 @@ impl<'a> Item<'a> {
     }
 }
 
-fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
+pub(crate) fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
     let (chunk, behind) = rest.split_first_chunk()?;
     *rest = behind;
     Some(*chunk)
 }
 
-fn take_slice<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+pub(crate) fn take_slice<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (slice, behind) = rest.split_at_checked(length)?;
     *rest = behind;
     Some(slice)

@@ -26,6 +26,7 @@
 //! **Deliberately absent:** a second journal in front of the engine's (measured: it gains
 //! nothing), and clearing whole tables (the engine keeps journals for ever after it).
 
+mod check;
 mod files;
 mod journal;
 mod marker;
@@ -34,6 +35,7 @@ mod settings;
 mod store;
 mod tables;
 
+pub use check::FilesReport;
 pub use files::SyncData;
 pub use journal::{InspectError, Inspection};
 pub use settings::Settings;

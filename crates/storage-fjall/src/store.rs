@@ -14,6 +14,7 @@ use seriatim_storage::{
     Schema, Snapshot, Stats, Store, SyncError, SyncGroup, Table, TableStats, Write,
 };
 
+use crate::check::{self, FilesReport};
 use crate::files::{self, Found, JournalSync, SyncData};
 use crate::journal::{self, InspectError, Inspection};
 use crate::marker::{self, Marker, Nonce};
@@ -146,6 +147,19 @@ impl FjallStore {
             Found::Nothing => damaged("there is no store"),
             Found::Damaged(what) => damaged(what),
         }
+    }
+
+    /// Reads every byte of a store that nobody has open and changes nothing. `progress` is told how
+    /// many bytes were read so far.
+    ///
+    /// # Errors
+    ///
+    /// When the store is in use, a byte is not what it should be, or a file cannot be read.
+    pub fn check_files(
+        path: &Path,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<FilesReport, OpenError> {
+        check::check(path, progress)
     }
 
     /// The engine says only that it has stopped when one of its workers has failed.

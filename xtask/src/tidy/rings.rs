@@ -43,6 +43,8 @@ const MEMBERS: &[Member] = &[
         ring: Ring::Pure,
         may_use: &["seriatim-types", "seriatim-codec", "seriatim-merkle", "seriatim-sequencer"],
     },
+    Member { name: "seriatim-api", ring: Ring::Edge, may_use: &[] },
+    Member { name: "seriatim-client", ring: Ring::Edge, may_use: &["seriatim-api"] },
     Member {
         name: "seriatim-json",
         ring: Ring::Edge,
@@ -67,6 +69,20 @@ const MEMBERS: &[Member] = &[
             "seriatim-storage",
         ],
     },
+    // It opens the files of the default backend itself, because it checks every byte of them.
+    Member {
+        name: "seriatim-verify",
+        ring: Ring::Edge,
+        may_use: &[
+            "seriatim-types",
+            "seriatim-codec",
+            "seriatim-core",
+            "seriatim-merkle",
+            "seriatim-sequencer",
+            "seriatim-storage",
+            "seriatim-storage-fjall",
+        ],
+    },
     // The one package without the prefix: it is what an embedder puts into their manifest.
     Member {
         name: "seriatim",
@@ -85,6 +101,7 @@ const MEMBERS: &[Member] = &[
         name: "seriatim-server",
         ring: Ring::Edge,
         may_use: &[
+            "seriatim-api",
             "seriatim-types",
             "seriatim-codec",
             "seriatim-core",
@@ -95,7 +112,18 @@ const MEMBERS: &[Member] = &[
     Member {
         name: "seriatim-cli",
         ring: Ring::Edge,
-        may_use: &["seriatim-node", "seriatim-server", "seriatim-storage-fjall"],
+        may_use: &[
+            "seriatim-types",
+            "seriatim-api",
+            "seriatim-client",
+            "seriatim-json",
+            "seriatim-merkle",
+            "seriatim-node",
+            "seriatim-server",
+            "seriatim-storage",
+            "seriatim-storage-fjall",
+            "seriatim-verify",
+        ],
     },
     Member {
         name: "seriatim-testkit",

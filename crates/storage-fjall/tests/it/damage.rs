@@ -268,3 +268,62 @@ fn a_value_that_looks_like_a_batch_is_not_taken_for_one() {
     let store = place.open(&workload::schema()).expect("a torn tail is normal");
     assert_eq!(store.get(table, b"k").expect("read"), None);
 }
+
+/// All files below a folder.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let below = |path: PathBuf| if path.is_dir() { files_below(&path) } else { vec![path] };
+    entries.flat_map(below).collect()
+}
+
+#[test]
+fn a_flipped_bit_of_any_file_is_found_before_the_engine_opens() {
+    let place = OnDisk::new();
+    let folder = place.folder.path();
+    let store = place.open(&workload::schema()).expect("the store opens");
+    for commit in 1..=40 {
+        workload::commit(&*store, 0, commit).expect("commit");
+        store.sync().expect("sync");
+    }
+    drop(store);
+    let sound = FjallStore::check_files(folder, &mut |_| {}).expect("the store is sound");
+    assert_eq!((sound.torn_bytes, sound.torn_at), (0, None));
+    let (journal, end) = place.journal_end();
+    let mut flips = 0;
+    for file in files_below(folder).into_iter().filter(|file| !sound.leftovers.contains(file)) {
+        let length = if file == journal { end } else { file.metadata().unwrap().len() };
+        let step = usize::try_from(length / 40 + 1).unwrap();
+        for position in (0..length).step_by(step) {
+            flip(&file, position, 1 << (position % 8));
+            let checked = FjallStore::check_files(folder, &mut |_| {});
+            let is_found = checked.is_err() || checked.is_ok_and(|report| report.torn_bytes > 0);
+            assert!(is_found, "{} at {position}", file.display());
+            flip(&file, position, 1 << (position % 8));
+            flips += 1;
+        }
+    }
+    assert!(flips > 100, "{flips}");
+    FjallStore::check_files(folder, &mut |_| {}).expect("all flips were taken back");
+}
+
+#[test]
+fn another_identity_is_damage_and_not_a_torn_tail() {
+    // Without its seals every batch looks torn, and all of them would be cut off.
+    let recorded = record();
+    let identity = recorded.place.folder.path().join("identity");
+    flip(&identity, 4, 1);
+    let before = fs::read(&recorded.file).unwrap();
+    let what = damaged(recorded.place.open(&workload::schema()));
+    assert!(what.contains("the file `identity`"), "{what}");
+    assert!(fs::read(&recorded.file).unwrap() == before, "nothing was cut off");
+}
+
+#[test]
+fn a_journal_whose_note_was_lost_is_noted_at_the_next_start() {
+    let recorded = record();
+    let copy = recorded.with_journal(&recorded.journal());
+    fs::write(copy.path().join("fjall/1.jnl"), [0; 100]).unwrap();
+    drop(open(copy.path()).unwrap());
+    let noted = fs::read(copy.path().join("journal")).unwrap();
+    assert_eq!(noted, [1, 0, 0, 0, 0, 0, 0, 0, 1]);
+}

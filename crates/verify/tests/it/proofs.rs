@@ -1,0 +1,114 @@
+//! Proofs on their own, in the forms that a server answers.
+
+use std::sync::Arc;
+
+use seriatim_json::write;
+use seriatim_merkle::{Frontier, leaf_hash};
+use seriatim_node::{Reader, schema};
+use seriatim_storage::Store;
+use seriatim_storage::memory::MemoryStore;
+use seriatim_testkit::core::{command, events, name};
+use seriatim_types::{Key, Number, PartitionId, WorkspaceId, WorkspaceRef};
+use seriatim_verify::{ProofProblem, Proved, check_proof};
+
+use crate::world::{Checkpoints, World};
+
+/// The JSON of a receipt with a proof, of a proof and of a consistency proof.
+fn documents() -> [String; 3] {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(&schema()));
+    let mut world = World::open(store, Checkpoints::Soon);
+    world.define();
+    world.work(6);
+    let event = "{'name': 'Asked', 'args': {'proof': true}}";
+    let mut asked = command("pos-1", Key([9; 16]), "1", events(event));
+    asked.include_proof = true;
+    let reply =
+        world.node.submit_and_wait(&name("shop"), asked, std::time::Duration::from_secs(60));
+    let Ok(seriatim_node::Reply::Applied(seriatim_core::Outcome::Committed(receipt))) = reply
+    else {
+        panic!("{reply:?}")
+    };
+    let body = write::receipt(&receipt, &name("shop"), "1", PartitionId(1));
+    let workspace = WorkspaceId(1);
+    let partition = world.node.partition_of(&name("shop"), &WorkspaceRef::Id(workspace)).unwrap();
+    let (view, prefix) = world.node.view(partition).unwrap();
+    let reader = Reader::new(&view, prefix, world.node.schema());
+    let size = receipt.last_offset.get();
+    let offset = Number::new(3).unwrap();
+    let proof = reader.inclusion(workspace, offset, size).unwrap();
+    let (leaf, path, root) = (&proof.leaf, proof.path.as_slice(), &proof.root);
+    let proof = write::inclusion(&write::Inclusion { offset, size, leaf, path, root });
+    let grown = reader.consistency(workspace, 5, size).unwrap();
+    let (path, from_root, to_root) = (grown.path.as_slice(), &grown.from_root, &grown.to_root);
+    let grown = write::Consistency { from: 5, to: size, path, from_root, to_root };
+    let texts = [body, proof, write::consistency(&grown)];
+    world.end();
+    texts.map(|text| String::from_utf8(text).unwrap())
+}
+
+fn check(text: &str) -> Result<Proved, ProofProblem> {
+    check_proof(text.as_bytes(), None)
+}
+
+#[test]
+fn proofs_of_a_server_hold_and_altered_ones_do_not() {
+    for text in documents() {
+        check(&text).unwrap_or_else(|problem| panic!("{problem}: {text}"));
+        // Every hexadecimal digit of a hash is turned into another one.
+        let bytes = text.as_bytes();
+        let is_hex = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_hexdigit);
+        for at in 0..bytes.len() {
+            let is_in_hash = is_hex(at)
+                && (at.saturating_sub(40)..at + 40).filter(|at| is_hex(*at)).count() > 41;
+            if is_in_hash {
+                let mut altered = bytes.to_vec();
+                altered[at] = if altered[at] == b'0' { b'1' } else { b'0' };
+                assert!(check_proof(&altered, None).is_err(), "digit {at} of {text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_receipt_whose_parts_contradict_each_other_shows_nothing() {
+    let [receipt, ..] = documents();
+    let last = receipt.split("\"last_offset\":").nth(1).unwrap();
+    let last = last.split(',').next().unwrap();
+    let other = receipt.replace(&format!("\"last_offset\":{last}"), "\"last_offset\":1");
+    assert!(matches!(check(&other), Err(ProofProblem::Contradiction { what: "the event", .. })));
+    let smaller = receipt.replacen(&format!("\"size\":{last}"), "\"size\":1", 1);
+    assert!(matches!(check(&smaller), Err(ProofProblem::Contradiction { what: "the size", .. })));
+}
+
+#[test]
+fn a_proof_can_be_held_against_an_event() {
+    let mut tree = Frontier::default();
+    let (one, two) = (leaf_hash(b"one"), leaf_hash(b"two"));
+    tree.push(one, &mut |_, _| {});
+    tree.push(two, &mut |_, _| {});
+    let root = tree.root();
+    let proof = format!(
+        "{{\"offset\":2,\"size\":2,\"leaf\":\"{two}\",\"path\":[\"{one}\"],\"root\":\"{root}\"}}"
+    );
+    let event = |offset: u64, hash| format!("{{\"offset\":{offset},\"hash\":\"{hash}\"}}");
+    let against = |event: String| check_proof(proof.as_bytes(), Some(event.as_bytes()));
+    assert_eq!(
+        against(event(2, two)),
+        Ok(Proved::Inclusion { offset: 2, leaf: two, size: 2, root })
+    );
+    assert!(matches!(against(event(1, two)), Err(ProofProblem::Contradiction { .. })));
+    assert!(matches!(against(event(2, one)), Err(ProofProblem::Contradiction { .. })));
+}
+
+#[test]
+fn what_is_no_proof_is_said_and_never_a_panic() {
+    for text in
+        ["", "[]", "{}", "{\"offset\":0,\"size\":1,\"leaf\":\"\",\"path\":[],\"root\":\"\"}"]
+    {
+        assert!(matches!(check(text), Err(ProofProblem::Malformed { .. })), "{text}");
+    }
+    let [_, proof, _] = documents();
+    for end in 0..proof.len() {
+        assert!(check(&proof[..end]).is_err());
+    }
+}

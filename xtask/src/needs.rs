@@ -29,6 +29,11 @@ const NEEDS: &[Need] = &[
         what_for: "the full-disk test mounts its own small disk",
     },
     Need {
+        probe: &["curl", "--version"],
+        package: "curl",
+        what_for: "the pages of the handbook are carried out, and they use curl",
+    },
+    Need {
         probe: &["valgrind", "--version"],
         package: "valgrind",
         what_for: "instructions per command are counted by callgrind",

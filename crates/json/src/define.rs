@@ -14,9 +14,29 @@ use crate::node::{Node, Slot};
 use crate::read::read_request;
 use crate::time;
 
-const PARTITIONS_DEFAULT: u16 = 4;
-const KEYS_MAX_DEFAULT: u64 = 10_000_000;
-const RETENTION_DEFAULT: Retention = Retention::Milliseconds(24 * 60 * 60 * 1000);
+/// What a new app gets where its request says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppDefaults {
+    /// How many partitions it has.
+    pub partitions: u16,
+    /// How much its partitions trust their own numbers.
+    pub trust_level: TrustLevel,
+    /// How long idempotency keys are kept.
+    pub retention: Retention,
+    /// How many of them a partition keeps at most.
+    pub keys_max: u64,
+}
+
+impl Default for AppDefaults {
+    fn default() -> Self {
+        Self {
+            partitions: 4,
+            trust_level: TrustLevel::Zero,
+            retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
+            keys_max: 10_000_000,
+        }
+    }
+}
 
 /// The kind of workspaces that always exists.
 pub(crate) const DEFAULT_KIND: &str = "default";
@@ -38,6 +58,15 @@ pub(crate) const CLASSES: &[(&str, RecordClass)] =
 ///
 /// The body is not as the HTTP contract says.
 pub fn app(body: &[u8]) -> Result<Define, Invalid> {
+    app_or(body, &AppDefaults::default())
+}
+
+/// The same with other defaults.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn app_or(body: &[u8], defaults: &AppDefaults) -> Result<Define, Invalid> {
     let document = read_request(body)?;
     let root = Node::root(&document);
     let [name, partitions, record_ids, trust_level, retention, keys_max] = root.members(&[
@@ -50,14 +79,14 @@ pub fn app(body: &[u8]) -> Result<Define, Invalid> {
     ])?;
     let app = name.required()?.name()?;
     let request = DefineRequest::App {
-        partitions: read_or(partitions, PARTITIONS_DEFAULT, |node| {
+        partitions: read_or(partitions, defaults.partitions, |node| {
             let count = node.whole(1..=u64::from(PARTITIONS_MAX))?;
             Ok(u16::try_from(count).expect("the limit is a u16"))
         })?,
         record_ids: read_or(record_ids, RecordIdScheme::Single, |node| node.word(RECORD_IDS))?,
-        trust_level: read_or(trust_level, TrustLevel::Zero, trust_level_of)?,
-        retention: read_or(retention, RETENTION_DEFAULT, retention_of)?,
-        keys_max: read_or(keys_max, KEYS_MAX_DEFAULT, |node| node.whole(1..=KEYS_MAX))?,
+        trust_level: read_or(trust_level, defaults.trust_level, trust_level_of)?,
+        retention: read_or(retention, defaults.retention, retention_of)?,
+        keys_max: read_or(keys_max, defaults.keys_max, |node| node.whole(1..=KEYS_MAX))?,
         limits: CommandLimits::default(),
     };
     Ok(Define { app, request })

@@ -26,5 +26,7 @@ mod time;
 pub mod write;
 
 pub use canonical::canonical;
-pub use command::{CommandBody, command};
+pub use command::{
+    ChangeParts, CommandBody, CommandParts, ConditionParts, EventParts, command, command_of_parts,
+};
 pub use error::{Invalid, Problem};

@@ -69,19 +69,28 @@ pub(crate) fn read_request(body: &[u8]) -> Result<Value<'_>, Invalid> {
 
 /// Reads any document.
 pub(crate) fn read(input: &[u8]) -> Result<Value<'_>, Invalid> {
+    read_at(input, &Path::Root, 0)
+}
+
+/// Reads a document that stands somewhere in a larger one, below so many arrays and objects.
+pub(crate) fn read_at<'a>(
+    input: &'a [u8],
+    path: &Path<'_>,
+    depth: usize,
+) -> Result<Value<'a>, Invalid> {
     let text = str::from_utf8(input).map_err(|error| {
         let at = error.valid_up_to();
-        Path::Root.invalid(Problem::NotUtf8 { at })
+        path.invalid(Problem::NotUtf8 { at })
     })?;
     if text.starts_with('\u{feff}') {
-        return Err(Path::Root.invalid(Problem::ByteOrderMark));
+        return Err(path.invalid(Problem::ByteOrderMark));
     }
-    let mut reader = Reader { text, at: 0, depth: 0 };
-    let value = reader.value(&Path::Root)?;
+    let mut reader = Reader { text, at: 0, depth };
+    let value = reader.value(path)?;
     reader.skip_space();
     match reader.peek() {
         None => Ok(value),
-        Some(_) => Err(Path::Root.invalid(Problem::TrailingText { at: reader.at })),
+        Some(_) => Err(path.invalid(Problem::TrailingText { at: reader.at })),
     }
 }
 

@@ -7,6 +7,9 @@ use seriatim_types::Time;
 
 const DAY_MS: i64 = 86_400_000;
 
+/// The last moment that has a text.
+pub(crate) const LAST: Time = Time(LAST_MS);
+
 /// The last millisecond of the year 9999.
 const LAST_MS: u64 = 253_402_300_799_999;
 
@@ -16,7 +19,12 @@ const DAYS_TO_1970: i64 = 719_468;
 const DAYS_OF_ERA: i64 = 146_097;
 
 /// The text of a moment. Beyond the year 9999, which has no text, it is that year's last one.
-pub(crate) fn write(time: Time) -> String {
+///
+/// # Panics
+///
+/// Never: the year 9999 is far from any overflow.
+#[must_use]
+pub fn write(time: Time) -> String {
     let ms = i64::try_from(time.0.min(LAST_MS)).expect("the year 9999 is far from any overflow");
     let (year, month, day) = date_of_day(ms / DAY_MS);
     let (hour, minute) = (ms / 3_600_000 % 24, ms / 60_000 % 60);

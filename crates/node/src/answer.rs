@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::chain::Chain;
+use crate::chain::Link;
 use crate::reply::Reply;
 
 /// The way back to whoever sent a request. One that is dropped without an answer says that the
@@ -11,25 +11,25 @@ use crate::reply::Reply;
 pub(crate) struct Answer {
     to: Option<Box<dyn FnOnce(Reply) + Send>>,
     waiting: Arc<AtomicUsize>,
-    chain: Option<Chain>,
+    link: Option<Link>,
 }
 
 impl Answer {
     /// `waiting` counts the requests that are not answered.
     pub(crate) fn new(to: impl FnOnce(Reply) + Send + 'static, waiting: &Arc<AtomicUsize>) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
-        Self { to: Some(Box::new(to)), waiting: waiting.clone(), chain: None }
+        Self { to: Some(Box::new(to)), waiting: waiting.clone(), link: None }
     }
 
     /// The same for a command of a chain, if it is of one.
-    pub(crate) fn of_chain(mut self, chain: Option<Chain>) -> Self {
-        self.chain = chain;
+    pub(crate) fn of_chain(mut self, link: Option<Link>) -> Self {
+        self.link = link;
         self
     }
 
     /// Whether an earlier command of its chain was not written.
     pub(crate) fn is_behind(&self) -> bool {
-        self.chain.as_ref().is_some_and(Chain::is_broken)
+        self.link.as_ref().is_some_and(Link::is_behind)
     }
 
     pub(crate) fn give(mut self, reply: Reply) {

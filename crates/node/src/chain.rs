@@ -1,7 +1,7 @@
 //! Commands that are written in the order in which they were sent, or not at all.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reply::Reply;
 
@@ -11,8 +11,19 @@ use crate::reply::Reply;
 ///
 /// A refusal breaks nothing: it is an answer for good.
 #[derive(Debug, Clone, Default)]
-pub struct Chain {
-    is_broken: Arc<AtomicBool>,
+pub struct Chain(Arc<Places>);
+
+#[derive(Debug)]
+struct Places {
+    next: AtomicU64,
+    /// The first command that was not written.
+    broken_at: AtomicU64,
+}
+
+impl Default for Places {
+    fn default() -> Self {
+        Self { next: AtomicU64::new(0), broken_at: AtomicU64::new(u64::MAX) }
+    }
 }
 
 impl Chain {
@@ -22,26 +33,40 @@ impl Chain {
         Self::default()
     }
 
-    /// The thread that owns the partition asks in the order of the commands, and it is the one that
-    /// turns them away; one that was turned away before it got there has set this before the next
-    /// one was sent.
-    pub(crate) fn is_broken(&self) -> bool {
-        self.is_broken.load(Ordering::Acquire)
+    /// The place of the next command.
+    pub(crate) fn link(&self) -> Link {
+        Link { places: self.0.clone(), place: self.0.next.fetch_add(1, Ordering::Relaxed) }
+    }
+}
+
+/// The place of a command in its chain.
+#[derive(Debug, Clone)]
+pub(crate) struct Link {
+    places: Arc<Places>,
+    place: u64,
+}
+
+impl Link {
+    /// Whether a command before it was not written. The thread that owns the partition asks in the
+    /// order of the commands, and it is the one that turns them away; one that was turned away before
+    /// it got there has said so before the next one was sent.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.places.broken_at.load(Ordering::Acquire) < self.place
     }
 
     /// An answer that breaks the chain before it is given.
-    pub(crate) fn link(
+    pub(crate) fn watch(
         &self,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> impl FnOnce(Reply) + Send + 'static {
-        let chain = self.clone();
+        let Self { places, place } = self.clone();
         move |reply| {
             match reply {
                 Reply::Applied(_) => {}
                 Reply::Busy(_)
                 | Reply::NotWritten { .. }
                 | Reply::Unknown { .. }
-                | Reply::Stopped(_) => chain.is_broken.store(true, Ordering::Release),
+                | Reply::Stopped(_) => drop(places.broken_at.fetch_min(place, Ordering::AcqRel)),
             }
             answer(reply);
         }

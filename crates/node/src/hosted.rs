@@ -13,10 +13,11 @@ use seriatim_storage::Store;
 use seriatim_types::{AppId, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef};
 
 use crate::answer::Answer;
-use crate::chain::Chain;
+use crate::chain::Link;
 use crate::clock::Clock;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
+use crate::node::AskError;
 use crate::partition::{Partition, State, unusable};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Busy, Reason, Reply};
@@ -93,7 +94,7 @@ impl Hosted {
         &self,
         partition: PartitionRef,
         body: Body,
-        chain: Option<Chain>,
+        link: Option<Link>,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) {
         let Some(running) = self.running(partition) else {
@@ -108,7 +109,7 @@ impl Hosted {
         if queued >= self.settings.queue_max {
             return answer(Reply::Busy(Busy::QueueFull { queued }));
         }
-        running.request_in(chain, body, answer);
+        running.request_in(link, body, answer);
     }
 
     /// Starts a partition, unless it runs.
@@ -220,18 +221,23 @@ impl Hosted {
         Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()
     }
 
-    pub(crate) fn app(&self, name: &Name) -> Result<Option<AppHome>, ReadFailed> {
+    /// An app, by its name. Whether the apps are known is told by the same look that misses one:
+    /// asked afterwards, it may have changed.
+    pub(crate) fn app(&self, name: &Name) -> Result<AppHome, AskError> {
         let known = self.known_apps.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(home) = known.get(name) {
-            return Ok(Some(*home));
+            return Ok(*home);
         }
         drop(known);
-        let mut apps = self.apps()?.into_iter().map(|definitions| definitions.app);
-        let Some(app) = apps.find(|app| app.name == *name) else { return Ok(None) };
+        let view = self.running(SYSTEM).and_then(|system| system.shared.view());
+        let view = view.ok_or(AskError::AppsUnknown)?;
+        let apps = Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()?;
+        let mut apps = apps.into_iter().map(|definitions| definitions.app);
+        let app = apps.find(|app| app.name == *name).ok_or(AskError::AppNotFound)?;
         let home = AppHome { app: app.app, partitions: app.partitions };
         let mut known = self.known_apps.write().unwrap_or_else(PoisonError::into_inner);
         known.insert(name.clone(), home);
-        Ok(Some(home))
+        Ok(home)
     }
 
     /// The system partition cannot be read. Without it nobody is told of anything, so it stops, and
@@ -255,11 +261,11 @@ impl Running {
 
     fn request_in(
         &self,
-        chain: Option<Chain>,
+        link: Option<Link>,
         body: Body,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) {
-        let answer = Answer::new(answer, &self.waiting).of_chain(chain);
+        let answer = Answer::new(answer, &self.waiting).of_chain(link);
         if let Err(mpsc::SendError(Message::Request(_, answer))) =
             self.owner.send(Message::Request(body, answer))
         {

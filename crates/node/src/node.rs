@@ -53,6 +53,9 @@ pub enum AskError {
     /// There is no such app.
     #[error("there is no such app")]
     AppNotFound,
+    /// The partition that holds the apps has not served yet, so none is known and none is missing.
+    #[error("the apps are not known yet")]
+    AppsUnknown,
     /// The app has fewer partitions.
     #[error("the app has partitions 0 to {last}, and no other")]
     PartitionNotFound {
@@ -121,7 +124,7 @@ impl Node {
         };
         let timed_out = AskError::TimedOut { waited: timeout };
         // It was decided, so nothing but all partitions having it is the answer.
-        let home = self.hosted.app(app).ok().flatten().ok_or(timed_out.clone())?;
+        let home = self.hosted.app(app).map_err(|_| timed_out.clone())?;
         for partition in partitions_of(*id, home.partitions) {
             let running = self.hosted.start(partition);
             let has_it = |shared: &Shared| {
@@ -193,8 +196,9 @@ impl Node {
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = self.partition_of(app, &command.workspace)?;
-        let linked = chain.link(answer);
-        self.hosted.send(partition, Body::Command(command), Some(chain.clone()), linked);
+        let link = chain.link();
+        let answer = link.watch(answer);
+        self.hosted.send(partition, Body::Command(command), Some(link), answer);
         Ok(())
     }
 
@@ -223,7 +227,7 @@ impl Node {
         let partition = match &log {
             Log::Workspace(workspace) => self.partition_of(app, workspace)?,
             Log::Partition(partition) => {
-                let home = self.hosted.app(app)?.ok_or(AskError::AppNotFound)?;
+                let home = self.hosted.app(app)?;
                 let last = home.partitions.saturating_sub(1);
                 if partition.0 > last {
                     return Err(AskError::PartitionNotFound { last });
@@ -328,7 +332,7 @@ impl Node {
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        let home = self.hosted.app(app)?.ok_or(AskError::AppNotFound)?;
+        let home = self.hosted.app(app)?;
         let partition = match workspace {
             WorkspaceRef::Id(id) => partition_of_id(*id, home.partitions),
             WorkspaceRef::Name(name) => partition_of_name(name, home.partitions),

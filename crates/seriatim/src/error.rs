@@ -203,6 +203,7 @@ impl From<AskError> for WriteError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::TimedOut { waited } => Unknown::TimedOut { waited }.into(),
+            AskError::AppsUnknown => NotWritten::GivenUp { why: error.to_string() }.into(),
             AskError::AppNotFound | AskError::PartitionNotFound { .. } => {
                 Refusal::AppNotFound.into()
             }
@@ -219,6 +220,7 @@ impl From<AskError> for ReadError {
         match error {
             AskError::Unreadable(failed) => failed.into(),
             AskError::AppNotFound
+            | AskError::AppsUnknown
             | AskError::PartitionNotFound { .. }
             | AskError::TimedOut { .. } => Refusal::AppNotFound.into(),
         }

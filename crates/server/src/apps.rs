@@ -1,4 +1,4 @@
-//! `POST /v1/apps`, `GET /v1/apps` and `GET /v1/apps/{app}`.
+//! Apps: making and finding them, and `POST /v1/apps`, `GET /v1/apps` and `GET /v1/apps/{app}`.
 
 use std::sync::Arc;
 
@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use seriatim_core::Outcome;
+use seriatim_json::define;
 use seriatim_json::write::{self, Fact};
 use seriatim_node::AskError;
-use seriatim_types::{Definitions, Name};
+use seriatim_types::{AppSettings, Define, Definitions, Name};
 
 use crate::answer;
 use crate::asked::Asked;
@@ -17,7 +18,7 @@ use crate::context::Context;
 use crate::error::ApiError;
 use crate::refusals::defined;
 
-/// Makes an app: 201, or 200 when there is the same one.
+/// `POST /v1/apps`: 201, or 200 when there is the same one.
 pub(crate) async fn create(
     State(context): State<Arc<Context>>,
     asked: Asked,
@@ -25,43 +26,62 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let made = async {
         asked.query(&[])?;
-        let define = seriatim_json::define::app(&asked.body(body).await?)?;
-        let make = move |context: &Context| {
-            let within = context.settings.answer_within;
-            let outcome = defined(context.node.define(&define.app, define.request, within)?)?;
-            let is_new = matches!(outcome, Outcome::Defined { is_new: true, .. });
-            Ok((is_new, find(context, &define.app)?))
-        };
-        context.ask_apps(make).await
+        let define = define::app_or(
+            &asked.body(body, context.settings.body_within).await?,
+            &context.settings.apps,
+        )?;
+        make(&context, define).await
     };
-    let (is_new, definitions) = made.await.map_err(ApiError::of_write)?;
+    let (settings, is_new) = made.await.map_err(ApiError::of_write)?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::json(status, write::app(&definitions.app)))
+    Ok(answer::json(status, write::app(&settings)))
 }
 
-/// All apps.
+/// `GET /v1/apps`.
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let apps = context.ask_apps(|context| Ok(context.node.apps()?)).await?;
+    let apps = all(&context).await?;
     let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
     Ok(answer::ok(write::facts(&[("apps", Fact::List(apps))])))
 }
 
-/// One app.
+/// `GET /v1/apps/{app}`.
 pub(crate) async fn get(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let app = asked.app()?;
-    let definitions = context.ask_apps(move |context| find(context, &app)).await?;
-    Ok(answer::ok(write::app(&definitions.app)))
+    Ok(answer::ok(write::app(&one(&context, asked.app()?).await?.app)))
 }
 
-/// The definitions of an app.
+/// Makes an app. Returns whether there was none before.
+pub(crate) async fn make(
+    context: &Arc<Context>,
+    define: Define,
+) -> Result<(AppSettings, bool), ApiError> {
+    let make = move |context: &Context| {
+        let within = context.settings.answer_within;
+        let outcome = defined(context.node.define(&define.app, define.request, within)?)?;
+        let is_new = matches!(outcome, Outcome::Defined { is_new: true, .. });
+        Ok((find(context, &define.app)?.app, is_new))
+    };
+    context.ask_apps(make).await
+}
+
+/// All apps.
+pub(crate) async fn all(context: &Arc<Context>) -> Result<Vec<Definitions>, ApiError> {
+    context.ask_apps(|context| Ok(context.node.apps()?)).await
+}
+
+/// One app.
+pub(crate) async fn one(context: &Arc<Context>, app: Name) -> Result<Definitions, ApiError> {
+    context.ask_apps(move |context| find(context, &app)).await
+}
+
+/// The definitions of an app, on a thread that may wait.
 pub(crate) fn find(context: &Context, app: &Name) -> Result<Definitions, ApiError> {
     let mut apps = context.node.apps()?.into_iter();
     let found = apps.find(|definitions| definitions.app.name == *app);

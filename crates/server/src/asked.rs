@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::ops::RangeInclusive;
 use std::pin::pin;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{FromRequestParts, RawPathParams};
@@ -13,7 +14,7 @@ use http_body::Body as _;
 use seriatim_json::write::Fact;
 use seriatim_json::{Invalid, Problem};
 use seriatim_types::limits::{COMMAND_BYTES_MAX, ENTITY_KEY_BYTES_MAX, NAME_BYTES_MAX};
-use seriatim_types::{EntityKey, Name, WorkspaceId, WorkspaceRef};
+use seriatim_types::{EntityKey, NUMBER_MAX, Name, PartitionId, WorkspaceId, WorkspaceRef};
 
 use crate::error::ApiError;
 
@@ -44,28 +45,24 @@ impl Asked {
     }
 
     pub(crate) fn name(&self, part: &str) -> Result<Name, ApiError> {
-        Name::new(self.part(part)).ok_or_else(|| not_a_name(part, NAME_BYTES_MAX))
+        name(part, self.part(part))
     }
 
     pub(crate) fn app(&self) -> Result<Name, ApiError> {
         self.name("app")
     }
 
-    /// The workspace: digits are its id, anything else its name.
     pub(crate) fn workspace(&self) -> Result<WorkspaceRef, ApiError> {
-        let text = self.part("ws");
-        if text.bytes().all(|byte| byte.is_ascii_digit()) {
-            let id = whole("workspace", text, 0..=seriatim_types::NUMBER_MAX)?;
-            return Ok(WorkspaceRef::Id(WorkspaceId(id)));
-        }
-        Name::new(text)
-            .map(WorkspaceRef::Name)
-            .ok_or_else(|| not_a_name("workspace", NAME_BYTES_MAX))
+        workspace(self.part("ws"))
+    }
+
+    pub(crate) fn partition(&self) -> Result<PartitionId, ApiError> {
+        let number = self.number("p", 0..=u64::from(u16::MAX))?;
+        Ok(PartitionId(u16::try_from(number).expect("the range is that of the type")))
     }
 
     pub(crate) fn entity_key(&self) -> Result<EntityKey, ApiError> {
-        let key = EntityKey::new(self.part("key"));
-        key.ok_or_else(|| not_a_name("key", ENTITY_KEY_BYTES_MAX))
+        entity_key(self.part("key"))
     }
 
     /// A part of the path that is a number.
@@ -113,28 +110,37 @@ impl Asked {
         accepted.any(|text| text.to_ascii_lowercase().contains("text/event-stream"))
     }
 
-    /// The whole body. One that is too large is not read to its end, nor at all if it says so.
-    pub(crate) async fn body(&self, body: Body) -> Result<Bytes, ApiError> {
-        let limit = COMMAND_BYTES_MAX as usize;
-        let too_large = || {
-            let error = ApiError::new("TOO_LARGE", format!("the body has more than {limit} bytes"));
-            Err(error.with("limit", Fact::Number(u64::from(COMMAND_BYTES_MAX))))
-        };
-        if body.size_hint().lower() > u64::from(COMMAND_BYTES_MAX) {
+    /// The whole body, if it comes in time. One that is too large is not read to its end, nor at all
+    /// if it says so.
+    pub(crate) async fn body(&self, body: Body, within: Duration) -> Result<Bytes, ApiError> {
+        let read = tokio::time::timeout(within, whole_body(body)).await;
+        read.unwrap_or_else(|_| {
+            let why = format!("was not sent within {} ms", within.as_millis());
+            Err(ApiError::invalid("body", why))
+        })
+    }
+}
+
+async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
+    let limit = COMMAND_BYTES_MAX as usize;
+    let too_large = || {
+        let error = ApiError::new("TOO_LARGE", format!("the body has more than {limit} bytes"));
+        Err(error.with("limit", Fact::Number(u64::from(COMMAND_BYTES_MAX))))
+    };
+    if body.size_hint().lower() > u64::from(COMMAND_BYTES_MAX) {
+        return too_large();
+    }
+    let mut body = pin!(body);
+    let mut read = BytesMut::new();
+    while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
+        let frame = frame.map_err(|_| ApiError::invalid("body", "breaks off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if read.len().saturating_add(data.len()) > limit {
             return too_large();
         }
-        let mut body = pin!(body);
-        let mut read = BytesMut::new();
-        while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-            let frame = frame.map_err(|_| ApiError::invalid("body", "breaks off"))?;
-            let Ok(data) = frame.into_data() else { continue };
-            if read.len().saturating_add(data.len()) > limit {
-                return too_large();
-            }
-            read.extend_from_slice(&data);
-        }
-        Ok(read.freeze())
+        read.extend_from_slice(&data);
     }
+    Ok(read.freeze())
 }
 
 /// The parameters of a request.
@@ -159,15 +165,45 @@ impl Query {
     }
 }
 
+/// A workspace: digits are its id, anything else its name.
+pub(crate) fn workspace(text: &str) -> Result<WorkspaceRef, ApiError> {
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let id = whole("workspace", text, 0..=NUMBER_MAX)?;
+        return Ok(WorkspaceRef::Id(WorkspaceId(id)));
+    }
+    Ok(WorkspaceRef::Name(name("workspace", text)?))
+}
+
+pub(crate) fn name(field: &str, text: &str) -> Result<Name, ApiError> {
+    Name::new(text).ok_or_else(|| not_a_name(field, NAME_BYTES_MAX))
+}
+
+pub(crate) fn entity_key(text: &str) -> Result<EntityKey, ApiError> {
+    EntityKey::new(text).ok_or_else(|| not_a_name("key", ENTITY_KEY_BYTES_MAX))
+}
+
+/// A number that is written in digits and lies in a range.
 pub(crate) fn whole(field: &str, text: &str, range: RangeInclusive<u64>) -> Result<u64, ApiError> {
     // The parser for numbers would take a sign too.
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok().filter(|number| is_digits && range.contains(number));
-    number.ok_or_else(|| {
-        let found = text.chars().take(64).collect();
-        let problem = Problem::NotInRange { min: *range.start(), max: *range.end(), found };
-        Invalid { field: field.to_owned(), problem }.into()
-    })
+    number.ok_or_else(|| not_in(field, text, &range))
+}
+
+/// A number that lies in a range.
+pub(crate) fn check_in(
+    field: &str,
+    number: u64,
+    range: RangeInclusive<u64>,
+) -> Result<u64, ApiError> {
+    let is_in = range.contains(&number);
+    is_in.then_some(number).ok_or_else(|| not_in(field, &number.to_string(), &range))
+}
+
+fn not_in(field: &str, found: &str, range: &RangeInclusive<u64>) -> ApiError {
+    let found = found.chars().take(64).collect();
+    let problem = Problem::NotInRange { min: *range.start(), max: *range.end(), found };
+    Invalid { field: field.to_owned(), problem }.into()
 }
 
 fn not_a_name(field: &str, bytes_max: usize) -> ApiError {

@@ -1,3 +1,4 @@
+//! Commands: what is done with one, whoever has sent it, and
 //! `POST /v1/apps/{app}/workspaces/{ws}/commands`.
 //!
 //! ```text
@@ -23,7 +24,10 @@ use seriatim_json::write::{self, Fact};
 use seriatim_json::{CommandBody, header};
 use seriatim_node::{Reader, Reply};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
-use seriatim_types::{Command, Name, PartitionOffset, PartitionRef, Receipt, Time, WorkspaceRef};
+use seriatim_types::{
+    ClientId, Command, Key, Name, PartitionId, PartitionOffset, PartitionRef, Receipt, Time,
+    WorkspaceRef,
+};
 use tokio::sync::oneshot;
 
 use crate::answer;
@@ -39,71 +43,163 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 /// nothing was written, which the server itself cannot know.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Carries out a command.
+/// Where commands are sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) app: Name,
+    pub(crate) workspace: WorkspaceRef,
+    pub(crate) partition: PartitionRef,
+}
+
+/// A command that was carried out, now or before.
+#[derive(Debug)]
+pub(crate) struct Carried {
+    pub(crate) app: Name,
+    /// What answers call the workspace.
+    pub(crate) workspace: String,
+    pub(crate) partition: PartitionId,
+    pub(crate) receipt: Receipt,
+    pub(crate) is_replayed: bool,
+}
+
+/// What the node's reply to a command comes to.
+pub(crate) enum Settled {
+    Carried(Carried),
+    /// The store has to be asked for the rest.
+    Look(Look),
+}
+
+/// What the store has to be asked for.
+pub(crate) enum Look {
+    /// The name of the receipt's workspace.
+    Named(Receipt),
+    /// The receipt of a repetition.
+    Repeated { first: PartitionOffset, count: u32, include_proof: bool },
+    /// What a reused key belongs to.
+    Reused { first: PartitionOffset },
+}
+
+/// `POST …/commands`.
 pub(crate) async fn submit(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Response {
+) -> Result<Response, ApiError> {
     let began = Instant::now();
-    let answered = carry_out(&context, &asked, body).await.map_err(ApiError::of_write);
+    let answered = async {
+        let (place, command) = read(&context, &asked, body).await?;
+        carry_out(&context, place, command).await
+    };
+    let carried = counted(&context, began, answered.await)?;
+    let Carried { app, workspace, partition, receipt, is_replayed } = &carried;
+    let is_replayed = if *is_replayed { "true" } else { "false" };
+    let header = [(REPLAYED, HeaderValue::from_static(is_replayed))];
+    let body = write::receipt(receipt, app, workspace, *partition);
+    Ok((header, answer::ok(body)).into_response())
+}
+
+async fn read(context: &Context, asked: &Asked, body: Body) -> Result<(Place, Command), ApiError> {
+    asked.query(&[])?;
+    let (app, workspace) = (asked.app()?, asked.workspace()?);
+    let key = header::key(asked.required_header("Idempotency-Key")?)?;
+    let client = header::client(asked.required_header("Client-Id")?)?;
+    let deadline = asked.header("Deadline")?.map(header::deadline).transpose()?;
+    let body = seriatim_json::command(&asked.body(body, context.settings.body_within).await?)?;
+    let place = Place::of(context, app, workspace)?;
+    let command = command(&place, client, key, deadline, body);
+    Ok((place, command))
+}
+
+/// The command that a body becomes at a place.
+pub(crate) fn command(
+    place: &Place,
+    client: ClientId,
+    key: Key,
+    deadline: Option<Time>,
+    body: CommandBody,
+) -> Command {
+    let CommandBody { events, if_offset, include_proof } = body;
+    let fingerprint = fingerprint(&events, if_offset);
+    let workspace = place.workspace.clone();
+    Command { workspace, client, key, fingerprint, deadline, if_offset, include_proof, events }
+}
+
+/// Carries out a command and waits for what comes of it.
+pub(crate) async fn carry_out(
+    context: &Arc<Context>,
+    place: Place,
+    command: Command,
+) -> Result<Carried, ApiError> {
+    context.check_serves(place.partition)?;
+    let include_proof = command.include_proof;
+    let reply = submit_before(context, &place.app, command).await?;
+    match settle(&place, include_proof, reply)? {
+        Settled::Carried(carried) => Ok(carried),
+        Settled::Look(it) => {
+            let looked = context.ask(move |context| Ok(it.look(context, &place))).await;
+            looked.unwrap_or_else(|error| Err(unread(error)))
+        }
+    }
+}
+
+/// What came of a command, once it is counted.
+pub(crate) fn counted(
+    context: &Context,
+    began: Instant,
+    answered: Result<Carried, ApiError>,
+) -> Result<Carried, ApiError> {
+    let answered = answered.map_err(ApiError::of_write);
     let code = match &answered {
         Ok(Carried { is_replayed: true, .. }) => "REPLAYED",
         Ok(_) => "COMMITTED",
         Err(error) => error.code,
     };
     context.metrics.command(code, began.elapsed());
-    match answered {
-        Ok(Carried { body, is_replayed }) => {
-            let is_replayed = if is_replayed { "true" } else { "false" };
-            let header = [(REPLAYED, HeaderValue::from_static(is_replayed))];
-            (header, answer::ok(body)).into_response()
-        }
-        Err(error) => {
-            context.metrics.busy(&error);
-            error.into_response()
-        }
+    if let Err(error) = &answered {
+        context.metrics.busy(error);
+    }
+    answered
+}
+
+/// Sends a command and waits for its answer: as long as the server waits for anything, or until
+/// the command's own deadline has passed.
+async fn submit_before(context: &Context, app: &Name, command: Command) -> Result<Reply, ApiError> {
+    let left = command.deadline.map(|deadline| {
+        Duration::from_millis(deadline.0.saturating_sub(context.now().0)).saturating_add(GRACE)
+    });
+    let within = context.settings.answer_within.min(left.unwrap_or(Duration::MAX));
+    let (sender, answer) = oneshot::channel();
+    // The answer may come when nobody waits any more.
+    let answered = move |reply| drop(sender.send(reply));
+    context.node.submit(app, command, answered).map_err(|error| context.not_asked(error))?;
+    match tokio::time::timeout(within, answer).await {
+        Ok(Ok(reply)) => Ok(reply),
+        Ok(Err(_)) | Err(_) => Err(unanswered(within)),
     }
 }
 
-/// A command that was carried out, now or before.
-struct Carried {
-    body: Vec<u8>,
-    is_replayed: bool,
+/// Why a command has no answer.
+pub(crate) fn unanswered(within: Duration) -> ApiError {
+    let waited = within.as_millis();
+    late(format!("no answer within {waited} ms: send it again with the same key"))
 }
 
-async fn carry_out(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Carried, ApiError> {
-    asked.query(&[])?;
-    let (app, workspace) = (asked.app()?, asked.workspace()?);
-    let key = header::key(asked.required_header("Idempotency-Key")?)?;
-    let client = header::client(asked.required_header("Client-Id")?)?;
-    let deadline = asked.header("Deadline")?.map(header::deadline).transpose()?;
-    let CommandBody { events, if_offset, include_proof } =
-        seriatim_json::command(&asked.body(body).await?)?;
-    let partition = context.partition_of(&app, &workspace)?;
-    context.check_serves(partition)?;
-    let fingerprint = fingerprint(&events, if_offset);
-    let by = workspace.clone();
-    let command =
-        Command { workspace, client, key, fingerprint, deadline, if_offset, include_proof, events };
-    let reply = submit_before(context, &app, command, deadline).await?;
+/// What the node's reply to a command comes to.
+pub(crate) fn settle(
+    place: &Place,
+    include_proof: bool,
+    reply: Reply,
+) -> Result<Settled, ApiError> {
     if let Reply::Applied(Applied::Refused(Refusal::KeyReused { first })) = reply {
-        return Err(reused(context, partition, first).await);
+        return Ok(Settled::Look(Look::Reused { first }));
     }
-    let place = Place { app, by, partition };
     match applied(reply)? {
-        Applied::Committed(receipt) => {
-            let body = match place.shown() {
-                Some(shown) => write::receipt(&receipt, &place.app, &shown, partition.partition),
-                None => place.read(context, move |_| Ok(receipt)).await?,
-            };
-            Ok(Carried { body, is_replayed: false })
-        }
+        Applied::Committed(receipt) => Ok(match place.shown() {
+            Some(workspace) => Settled::Carried(place.carried(receipt, workspace, false)),
+            None => Settled::Look(Look::Named(receipt)),
+        }),
         Applied::Duplicate { first, count } => {
-            let rebuild =
-                move |reader: &Reader<'_>| Ok(reader.repeated(first, count, include_proof)?);
-            let body = place.read(context, rebuild).await?;
-            Ok(Carried { body, is_replayed: true })
+            Ok(Settled::Look(Look::Repeated { first, count, include_proof }))
         }
         Applied::Refused(_)
         | Applied::Declared { .. }
@@ -115,40 +211,57 @@ async fn carry_out(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<
     }
 }
 
-/// Sends a command and waits for its answer: as long as the server waits for anything, or until
-/// the command's own deadline has passed.
-async fn submit_before(
-    context: &Context,
-    app: &Name,
-    command: Command,
-    deadline: Option<Time>,
-) -> Result<Reply, ApiError> {
-    let left = deadline.map(|deadline| {
-        Duration::from_millis(deadline.0.saturating_sub(context.now().0)).saturating_add(GRACE)
-    });
-    let within = context.settings.answer_within.min(left.unwrap_or(Duration::MAX));
-    let (sender, answer) = oneshot::channel();
-    // The answer may come when nobody waits any more.
-    let answered = move |reply| drop(sender.send(reply));
-    context.node.submit(app, command, answered).map_err(|error| context.not_asked(error))?;
-    match tokio::time::timeout(within, answer).await {
-        Ok(Ok(reply)) => Ok(reply),
-        Ok(Err(_)) | Err(_) => Err(late(format!(
-            "no answer within {} ms: send it again with the same key",
-            within.as_millis()
-        ))),
+impl Place {
+    pub(crate) fn of(
+        context: &Context,
+        app: Name,
+        workspace: WorkspaceRef,
+    ) -> Result<Self, ApiError> {
+        let partition = context.partition_of(&app, &workspace)?;
+        Ok(Self { app, workspace, partition })
+    }
+
+    /// The workspace as receipts show it; `None` for the id of one that has a name.
+    fn shown(&self) -> Option<String> {
+        match &self.workspace {
+            WorkspaceRef::Name(name) => Some(name.as_str().to_owned()),
+            WorkspaceRef::Id(id) => (id.0 < NAMED_WORKSPACE_FIRST).then(|| id.0.to_string()),
+        }
+    }
+
+    fn carried(&self, receipt: Receipt, workspace: String, is_replayed: bool) -> Carried {
+        let (app, partition) = (self.app.clone(), self.partition.partition);
+        Carried { app, workspace, partition, receipt, is_replayed }
+    }
+}
+
+impl Look {
+    /// Asks the store, on a thread that may wait.
+    pub(crate) fn look(self, context: &Context, place: &Place) -> Result<Carried, ApiError> {
+        let is_replayed = matches!(self, Self::Repeated { .. });
+        let receipt = |reader: &Reader<'_>| match self {
+            Self::Named(receipt) => Ok(receipt),
+            Self::Repeated { first, count, include_proof } => {
+                Ok(reader.repeated(first, count, include_proof)?)
+            }
+            Self::Reused { first } => Err(reused(reader, first)),
+        };
+        let carried = |reader: &Reader<'_>| {
+            let receipt = receipt(reader)?;
+            let workspace = shown(reader, receipt.workspace)?;
+            Ok(place.carried(receipt, workspace, is_replayed))
+        };
+        context.read_here(place.partition, carried).map_err(|error| match error.outcome {
+            Some(Outcome::Refused) => error,
+            Some(Outcome::NotWritten | Outcome::Unknown) | None => unread(error),
+        })
     }
 }
 
 /// The refusal of a reused key, with what the key belongs to.
-async fn reused(
-    context: &Arc<Context>,
-    partition: PartitionRef,
-    first: PartitionOffset,
-) -> ApiError {
-    let refused = ApiError::from(Refusal::KeyReused { first });
-    let original = context.read(partition, move |reader| Ok(reader.committed_hash(first)?)).await;
-    match original {
+fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
+    let refused = ApiError::from(Refusal::KeyReused { first }).with_outcome(Outcome::Refused);
+    match reader.committed_hash(first) {
         Ok((offset, hash)) => refused
             .with("committed_offset", Fact::Number(offset.get()))
             .with("committed_hash", Fact::Hash(hash)),
@@ -157,35 +270,7 @@ async fn reused(
     }
 }
 
-/// Where a command was sent.
-struct Place {
-    app: Name,
-    by: WorkspaceRef,
-    partition: PartitionRef,
-}
-
-impl Place {
-    /// The workspace as receipts show it; `None` for the id of one that has a name.
-    fn shown(&self) -> Option<String> {
-        match &self.by {
-            WorkspaceRef::Name(name) => Some(name.as_str().to_owned()),
-            WorkspaceRef::Id(id) => (id.0 < NAMED_WORKSPACE_FIRST).then(|| id.0.to_string()),
-        }
-    }
-
-    /// The body of a receipt that needs something of the store. It was committed, so whatever
-    /// cannot be read leaves the caller without knowing.
-    async fn read(
-        self,
-        context: &Arc<Context>,
-        receipt: impl FnOnce(&Reader<'_>) -> Result<Receipt, ApiError> + Send + 'static,
-    ) -> Result<Vec<u8>, ApiError> {
-        let read = move |reader: &Reader<'_>| {
-            let receipt = receipt(reader)?;
-            let shown = shown(reader, receipt.workspace)?;
-            Ok(write::receipt(&receipt, &self.app, &shown, self.partition.partition))
-        };
-        let body = context.read(self.partition, read).await;
-        body.map_err(|error| error.retryable().with_outcome(Outcome::Unknown))
-    }
+/// Something was committed and could not be read, so the caller is left without knowing.
+fn unread(error: ApiError) -> ApiError {
+    error.retryable().with_outcome(Outcome::Unknown)
 }

@@ -1,84 +1,230 @@
-//! At most so many connections at once: the next one waits to be accepted.
+//! Connections: at most so many at once, each within its limits, until the server ends.
 //!
-//! Each holds a handle of the process, and a store that finds no handle left has to stop.
+//! ```text
+//!  accept ─► HTTP/1.1 or HTTP/2, whichever is spoken ─► router
+//!    └ a place, given back at the end                    end: GOAWAY or `connection: close`,
+//!                                                             answers in flight, then closed
+//! ```
+//!
+//! Each connection holds a handle of the process, and a store that finds no handle left has to
+//! stop. So the next one waits to be accepted, and one that asks nothing loses its place.
 
 use std::io;
-use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll, ready};
+use std::time::Duration;
 
-use axum::serve::Listener;
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Sleep;
+use tonic::codegen::Service;
 
-/// A socket with as many places as there may be connections.
-pub(crate) struct Limited {
-    listener: TcpListener,
-    places: Arc<Semaphore>,
+use crate::settings::Settings;
+
+/// How long to wait when the machine gives no connection, for lack of handles or memory.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// How long a client that still sends is listened to after the last answer. Closing at once would
+/// tear down the connection, and with it an answer that the client has not read yet.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// The framework reads no less at a time.
+const HEADER_BYTES_LEAST: usize = 8 * 1024;
+
+/// What a client may send before it is read: of one stream, and of one connection.
+const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
+
+/// A socket, and what is answered on it.
+pub(crate) struct Connections {
+    pub(crate) listener: TcpListener,
+    pub(crate) router: Router,
+    pub(crate) settings: Settings,
+    /// Whether the server is to end.
+    pub(crate) ending: watch::Receiver<bool>,
 }
 
-impl Limited {
-    pub(crate) fn new(listener: TcpListener, connections_max: usize) -> Self {
-        Self { listener, places: Arc::new(Semaphore::new(connections_max)) }
+impl Connections {
+    /// Serves until the server ends and all connections have.
+    pub(crate) async fn serve(self) {
+        let Self { listener, router, settings, mut ending } = self;
+        let builder = Arc::new(builder(&settings));
+        let places = Arc::new(Semaphore::new(settings.connections_max));
+        let is_ending = ending.clone();
+        let mut ended = pin!(ending.wait_for(|is_ending| *is_ending));
+        let mut open = JoinSet::new();
+        loop {
+            let connection = tokio::select! {
+                _ = &mut ended => break,
+                Some(_) = open.join_next() => continue,
+                connection = accept(&listener, &places, &is_ending) => connection,
+            };
+            open.spawn(converse(
+                builder.clone(),
+                connection,
+                router.clone(),
+                settings.header_within,
+                is_ending.clone(),
+            ));
+        }
+        drop(listener);
+        while open.join_next().await.is_some() {}
     }
 }
 
-impl Listener for Limited {
-    type Io = Connection;
-    type Addr = SocketAddr;
+type Builder = auto::Builder<TokioExecutor>;
 
-    async fn accept(&mut self) -> (Connection, SocketAddr) {
-        let place = self.places.clone().acquire_owned().await.expect("places are never closed");
-        let (stream, address) = Listener::accept(&mut self.listener).await;
-        (Connection { stream, _place: place }, address)
-    }
+fn builder(settings: &Settings) -> Builder {
+    let header_bytes_max = settings.header_bytes_max.max(HEADER_BYTES_LEAST);
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(settings.header_within)
+        .max_headers(settings.headers_max)
+        .max_buf_size(header_bytes_max);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(header_bytes_max).unwrap_or(u32::MAX))
+        .max_concurrent_streams(settings.streams_per_connection_max)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .keep_alive_interval(settings.keep_alive)
+        .keep_alive_timeout(settings.keep_alive);
+    builder
+}
 
-    fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
+async fn accept(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+    ending: &watch::Receiver<bool>,
+) -> Connection {
+    let place = places.clone().acquire_owned().await.expect("places are never closed");
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Answers are whole when they are written, so waiting for more only delays them.
+                // A connection that is gone already shows when it is read.
+                drop(stream.set_nodelay(true));
+                let ending = ending.clone();
+                return Connection { stream, ending, linger: None, _place: place };
+            }
+            Err(error) if is_of_the_client(&error) => {}
+            Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
+        }
     }
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Answers what is asked on a connection, until one of the two ends.
+async fn converse(
+    builder: Arc<Builder>,
+    connection: Connection,
+    router: Router,
+    first_within: Duration,
+    mut ending: watch::Receiver<bool>,
+) {
+    let has_asked = Arc::new(AtomicBool::new(false));
+    let asked = has_asked.clone();
+    let answer = service_fn(move |request: Request<Incoming>| {
+        asked.store(true, Ordering::Relaxed);
+        router.clone().call(request.map(Body::new))
+    });
+    let mut served = pin!(builder.serve_connection(TokioIo::new(connection), answer));
+    let mut silent = pin!(tokio::time::sleep(first_within));
+    let mut is_new = true;
+    loop {
+        tokio::select! {
+            // What went wrong is known to the client, or the client is gone.
+            _ = &mut served => return,
+            // Whoever says nothing is not told anything either.
+            () = &mut silent, if is_new => {
+                if !has_asked.load(Ordering::Relaxed) {
+                    return;
+                }
+                is_new = false;
+            }
+            _ = ending.wait_for(|is_ending| *is_ending) => break,
+        }
+    }
+    served.as_mut().graceful_shutdown();
+    drop(served.await);
 }
 
 /// A connection, and the place that it gives back when it ends.
-pub(crate) struct Connection {
+struct Connection {
     stream: TcpStream,
+    ending: watch::Receiver<bool>,
+    linger: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
 }
 
 impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        task: &mut TaskContext<'_>,
         to: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, to)
+        Pin::new(&mut self.stream).poll_read(task, to)
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        task: &mut TaskContext<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(task, bytes)
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(task)
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    /// Says that nothing more comes, and takes what the client still sends for a while.
+    fn poll_shutdown(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
+        if self.linger.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(task))?;
+            self.linger = Some(Box::pin(tokio::time::sleep(LINGER)));
+        }
+        let this = self.get_mut();
+        let mut dropped = [0; 8 * 1024];
+        loop {
+            let is_over = this.linger.as_mut().is_none_or(|it| it.as_mut().poll(task).is_ready());
+            if is_over || *this.ending.borrow() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut dropped = ReadBuf::new(&mut dropped);
+            let read = ready!(Pin::new(&mut this.stream).poll_read(task, &mut dropped));
+            if read.is_err() || dropped.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
     }
 
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
+        task: &mut TaskContext<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, parts)
+        Pin::new(&mut self.stream).poll_write_vectored(task, parts)
     }
 
     fn is_write_vectored(&self) -> bool {

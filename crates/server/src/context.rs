@@ -8,7 +8,7 @@ use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Clock, Node, Reader, State, View};
 use seriatim_types::{AppId, Name, PartitionId, PartitionRef, Time, WorkspaceRef};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::{ApiError, Outcome};
 use crate::metrics::Metrics;
@@ -25,7 +25,7 @@ pub(crate) struct Context {
     pub(crate) settings: Settings,
     pub(crate) metrics: Metrics,
     /// As many permits as there may be subscriptions more.
-    pub(crate) subscriptions: Arc<Semaphore>,
+    subscriptions: Arc<Semaphore>,
     /// Whether the server is to end.
     pub(crate) ending: watch::Receiver<bool>,
     /// The names of the apps that were seen, to be said also when the store cannot be read.
@@ -48,6 +48,15 @@ impl Context {
             ending,
             app_names: Mutex::new(BTreeMap::from([(SYSTEM_APP, SYSTEM_NAME.to_owned())])),
         }
+    }
+
+    /// A place among those who follow something, if one is left.
+    pub(crate) fn subscribe(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.subscriptions.clone().try_acquire_owned().map_err(|_| {
+            let most = self.settings.subscriptions_max;
+            let error = ApiError::new("RATE_LIMITED", format!("{most} subscriptions are open"));
+            error.retryable_after(1)
+        })
     }
 
     /// Ends once the server is to end.
@@ -75,6 +84,7 @@ impl Context {
     /// Why something could not be asked: while the apps cannot be read, none is missing.
     pub(crate) fn not_asked(&self, error: AskError) -> ApiError {
         match self.doing(SYSTEM) {
+            doing if error == AskError::AppsUnknown => not_serving(doing),
             Some(State::Serving) => error.into(),
             doing if error == AskError::AppNotFound => not_serving(doing),
             Some(State::Actualizing(_) | State::Stopped(_)) | None => error.into(),
@@ -146,6 +156,16 @@ impl Context {
         let read =
             move |context: &Self| read(&Reader::new(&view, prefix, context.node.schema()), &view);
         self.ask(read).await
+    }
+
+    /// Reads a partition as it is now, on a thread that may wait.
+    pub(crate) fn read_here<T>(
+        &self,
+        partition: PartitionRef,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let (view, prefix) = self.view(partition)?;
+        read(&Reader::new(&view, prefix, self.node.schema()))
     }
 
     fn view(&self, partition: PartitionRef) -> Result<(View, PartitionPrefix), ApiError> {

@@ -11,15 +11,14 @@ use axum::response::Response;
 use seriatim_core::Outcome;
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, define};
-use seriatim_types::{Declare, DefineRequest, Name};
+use seriatim_types::{Declare, DefineRequest, Name, WorkspaceId};
 
-use crate::answer;
-use crate::apps::find;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::shown;
 use crate::refusals::{applied, defined};
+use crate::{answer, apps};
 
 /// Everything that is defined for an app.
 pub(crate) async fn get(
@@ -27,9 +26,7 @@ pub(crate) async fn get(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let app = asked.app()?;
-    let definitions = context.ask_apps(move |context| find(context, &app)).await?;
-    Ok(answer::ok(write::definitions(&definitions)))
+    Ok(answer::ok(write::definitions(&apps::one(&context, asked.app()?).await?)))
 }
 
 /// Defines a kind of workspaces.
@@ -77,14 +74,9 @@ async fn define(
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
     let app = asked.app()?;
-    let request = read(asked.name("name")?, &asked.body(body).await?)?;
-    let define = move |context: &Context| {
-        let within = context.settings.answer_within;
-        defined(context.node.define(&app, request, within)?)
-    };
-    let Outcome::Defined { version, is_new, .. } = context.ask_apps(define).await? else {
-        unreachable!("a request for a definition comes to one, or to a refusal");
-    };
+    let request =
+        read(asked.name("name")?, &asked.body(body, context.settings.body_within).await?)?;
+    let Defined { version, is_new } = carry_out(context, app, request).await?;
     let facts = [("version", Fact::Number(version)), ("changed", Fact::Flag(is_new))];
     Ok(answer::ok(write::facts(&facts)))
 }
@@ -92,10 +84,57 @@ async fn define(
 async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Response, ApiError> {
     asked.query(&[])?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
-    let kind = define::workspace(&asked.body(body).await?)?;
-    let partition = context.partition_of(&app, &workspace)?;
+    let kind = define::workspace(&asked.body(body, context.settings.body_within).await?)?;
+    let declared = settle(context, app, Declare { workspace, kind: kind.clone() }).await?;
+    Ok(answer::ok(write::facts(&[
+        ("workspace", Fact::Text(declared.workspace)),
+        ("workspace_id", Fact::Number(declared.id.0)),
+        ("kind", Fact::Text(kind.as_str().to_owned())),
+        ("created", Fact::Flag(declared.is_new)),
+    ])))
+}
+
+/// What came of a definition.
+pub(crate) struct Defined {
+    /// The version of the app's definitions.
+    pub(crate) version: u64,
+    /// Whether anything changed.
+    pub(crate) is_new: bool,
+}
+
+/// Defines something for an app.
+pub(crate) async fn carry_out(
+    context: &Arc<Context>,
+    app: Name,
+    request: DefineRequest,
+) -> Result<Defined, ApiError> {
+    let define = move |context: &Context| {
+        let within = context.settings.answer_within;
+        defined(context.node.define(&app, request, within)?)
+    };
+    let Outcome::Defined { version, is_new, .. } = context.ask_apps(define).await? else {
+        unreachable!("a request for a definition comes to one, or to a refusal");
+    };
+    Ok(Defined { version, is_new })
+}
+
+/// A workspace whose kind is settled.
+pub(crate) struct Declared {
+    /// What answers call it.
+    pub(crate) workspace: String,
+    pub(crate) id: WorkspaceId,
+    /// Whether it came into being.
+    pub(crate) is_new: bool,
+}
+
+/// Settles the kind of a workspace.
+pub(crate) async fn settle(
+    context: &Arc<Context>,
+    app: Name,
+    declare: Declare,
+) -> Result<Declared, ApiError> {
+    let partition = context.partition_of(&app, &declare.workspace)?;
     context.check_serves(partition)?;
-    let declare = Declare { workspace, kind: kind.clone() };
     let declare = move |context: &Context| {
         let within = context.settings.answer_within;
         applied(context.node.declare(&app, declare, within)?)
@@ -103,11 +142,6 @@ async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Re
     let Outcome::Declared { workspace: id, is_new } = context.ask(declare).await? else {
         unreachable!("a declaration comes to one, or to a refusal");
     };
-    let name = context.read(partition, move |reader| shown(reader, id)).await?;
-    Ok(answer::ok(write::facts(&[
-        ("workspace", Fact::Text(name)),
-        ("workspace_id", Fact::Number(id.0)),
-        ("kind", Fact::Text(kind.as_str().to_owned())),
-        ("created", Fact::Flag(is_new)),
-    ])))
+    let workspace = context.read(partition, move |reader| shown(reader, id)).await?;
+    Ok(Declared { workspace, id, is_new })
 }

@@ -9,6 +9,7 @@ use seriatim_json::Invalid;
 use seriatim_json::write::{self, Fact};
 
 use crate::answer;
+use crate::codes::meaning;
 
 /// Why a request was not carried out, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,37 +83,22 @@ impl ApiError {
 
     /// The same as the answer to a command or a definition: it always says what came of it.
     pub(crate) fn of_write(self) -> Self {
+        let outcome = self.outcome_of_write();
+        self.with_outcome(outcome)
+    }
+
+    /// What it says of a command or a definition.
+    pub(crate) fn outcome_of_write(&self) -> Outcome {
         // A partition that has stopped has not looked at it, so it is not refused for good.
         let is_undecided = self.is_retryable || self.code == "PARTITION_STOPPED";
         let unwritten = if is_undecided { Outcome::NotWritten } else { Outcome::Refused };
-        let outcome = self.outcome.unwrap_or(unwritten);
-        self.with_outcome(outcome)
+        self.outcome.unwrap_or(unwritten)
     }
 
     /// The status that the contract gives the code.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        match self.code {
-            "INVALID_ARGUMENT" | "UNKNOWN_SEQUENCE" | "UNKNOWN_KIND" => StatusCode::BAD_REQUEST,
-            "PERMISSION_DENIED" => StatusCode::FORBIDDEN,
-            "NOT_FOUND" | "APP_NOT_FOUND" | "RECORD_NOT_FOUND" => StatusCode::NOT_FOUND,
-            "METHOD_NOT_ALLOWED" => StatusCode::METHOD_NOT_ALLOWED,
-            "APP_EXISTS"
-            | "DEFINITION_CONFLICT"
-            | "KIND_CONFLICT"
-            | "RECORD_EXISTS"
-            | "SINGLETON_EXISTS"
-            | "SEQUENCE_EXHAUSTED" => StatusCode::CONFLICT,
-            "LAGGED" => StatusCode::GONE,
-            "KEY_EXISTS" | "KEY_NOT_FOUND" | "VERSION_MISMATCH" | "VALUE_MISMATCH"
-            | "OFFSET_MISMATCH" => StatusCode::PRECONDITION_FAILED,
-            "TOO_LARGE" => StatusCode::PAYLOAD_TOO_LARGE,
-            "IDEMPOTENCY_KEY_REUSED" => StatusCode::UNPROCESSABLE_ENTITY,
-            "RATE_LIMITED" => StatusCode::TOO_MANY_REQUESTS,
-            "NOT_YET" | "DEADLINE_EXCEEDED" => StatusCode::GATEWAY_TIMEOUT,
-            // BUSY, PARTITION_STOPPED and KEY_WINDOW_FULL: nothing is wrong with the request.
-            _ => StatusCode::SERVICE_UNAVAILABLE,
-        }
+        meaning(self.code).status
     }
 
     /// The body, as JSON.

@@ -1,15 +1,18 @@
-//! Commands and reads over HTTP, as the contract for clients says.
+//! Commands and reads over gRPC and HTTP, on one port, as the contract for clients says.
 //!
 //! ```text
-//!  socket ─► router ─► asked: path, query, headers ─┬─► commands, definitions ─► node ─► reply
-//!                                                   └─► reads ─► a view, off the async threads
-//!         ◄── receipts, rows, events, errors: JSON ◄────────────────────────────────┘
+//!  socket ─► connections ─► router ─┬─► HTTP: path, query, headers, JSON ─┐
+//!                                   └─► grpc: messages ───────────────────┤
+//!                    commands, definitions ─► node ─► reply ◄─────────────┤
+//!                    reads ─► a view, off the async threads ◄─────────────┘
+//!         ◄── receipts, rows, events, errors: JSON or messages
 //! ```
 //!
 //! **Invariants**
-//! - Whatever is asked, the answer is JSON, and an error has a code. Only what is no HTTP at all
-//!   gets a bare status.
-//! - Of a command, the body tells the three answers apart: refused, not written, unknown.
+//! - Whatever is asked, the answer is JSON or a message, and an error has a code. Only what is no
+//!   HTTP at all gets a bare status.
+//! - Both protocols call the same functions, so they check, refuse and answer alike.
+//! - Of a command, the answer tells the three outcomes apart: refused, not written, unknown.
 //! - The async threads never wait for the store.
 //!
 //! **Deliberately absent:** numbers, durability, duplicates: all of that is the node's. Also
@@ -18,13 +21,16 @@
 mod answer;
 mod apps;
 mod asked;
+mod codes;
 mod commands;
 mod connections;
 mod context;
 mod definitions;
 mod error;
+mod grpc;
 mod health;
 mod metrics;
+mod openapi;
 mod partitions;
 mod reads;
 mod refusals;

@@ -8,13 +8,12 @@ use axum::response::Response;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::{self, Fact};
 use seriatim_node::State as Doing;
-use seriatim_types::{PartitionId, PartitionRef};
+use seriatim_types::{Name, PartitionId, PartitionRef};
 
-use crate::answer;
-use crate::apps::find;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::{answer, apps};
 
 /// All partitions, with what they are doing.
 pub(crate) async fn list(
@@ -32,25 +31,27 @@ pub(crate) async fn restart(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let partition = self::asked(&context, &asked).await?;
-    context.node.restart(partition);
-    let app = asked.part("app").to_owned();
-    let number = u64::from(partition.partition.0);
-    let facts = [("app", Fact::Text(app)), ("partition", Fact::Number(number))];
+    let (app, partition) = (asked.app()?, asked.partition()?);
+    let found = find(&context, app.clone(), partition).await?;
+    context.node.restart(found);
+    let facts = [
+        ("app", Fact::Text(app.as_str().to_owned())),
+        ("partition", Fact::Number(u64::from(partition.0))),
+    ];
     Ok(answer::json(StatusCode::ACCEPTED, write::facts(&facts)))
 }
 
-/// The partition that a path names.
-pub(crate) async fn asked(context: &Arc<Context>, asked: &Asked) -> Result<PartitionRef, ApiError> {
-    let app = asked.app()?;
-    let number = asked.number("p", 0..=u64::from(u16::MAX))?;
-    let number = u16::try_from(number).expect("the range is that of the type");
-    let partition = PartitionId(number);
-    if app.as_str() == SYSTEM_NAME && number == 0 {
+/// A partition of an app, also of the system's.
+pub(crate) async fn find(
+    context: &Arc<Context>,
+    app: Name,
+    partition: PartitionId,
+) -> Result<PartitionRef, ApiError> {
+    if app.as_str() == SYSTEM_NAME && partition.0 == 0 {
         return Ok(PartitionRef { app: SYSTEM_APP, partition });
     }
-    let settings = context.ask_apps(move |context| Ok(find(context, &app)?.app)).await?;
-    if number >= settings.partitions {
+    let settings = context.ask_apps(move |context| Ok(apps::find(context, &app)?.app)).await?;
+    if partition.0 >= settings.partitions {
         let count = settings.partitions;
         return Err(ApiError::not_found(format!("the app has {count} partitions, from 0 on")));
     }
@@ -60,11 +61,8 @@ pub(crate) async fn asked(context: &Arc<Context>, asked: &Asked) -> Result<Parti
 /// The bodies of all partitions.
 pub(crate) fn states(context: &Context) -> Vec<Vec<u8>> {
     let body = |(app, PartitionId(partition), doing): (String, PartitionId, Doing)| {
-        let (done, total, reason) = match &doing {
-            Doing::Actualizing(progress) => (progress.done, progress.total, Fact::Null),
-            Doing::Serving => (0, 0, Fact::Null),
-            Doing::Stopped(reason) => (0, 0, Fact::Text(reason.to_string())),
-        };
+        let (done, total) = progress(&doing);
+        let reason = reason(&doing).map_or(Fact::Null, Fact::Text);
         write::facts(&[
             ("app", Fact::Text(app)),
             ("partition", Fact::Number(u64::from(partition))),
@@ -83,5 +81,21 @@ pub(crate) fn word(doing: &Doing) -> &'static str {
         Doing::Actualizing(_) => "actualizing",
         Doing::Serving => "serving",
         Doing::Stopped(_) => "stopped",
+    }
+}
+
+/// How far it is with reading its log.
+pub(crate) fn progress(doing: &Doing) -> (u64, u64) {
+    match doing {
+        Doing::Actualizing(progress) => (progress.done, progress.total),
+        Doing::Serving | Doing::Stopped(_) => (0, 0),
+    }
+}
+
+/// Why it has stopped, if it has.
+pub(crate) fn reason(doing: &Doing) -> Option<String> {
+    match doing {
+        Doing::Actualizing(_) | Doing::Serving => None,
+        Doing::Stopped(reason) => Some(reason.to_string()),
     }
 }

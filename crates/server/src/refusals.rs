@@ -84,6 +84,7 @@ impl From<AskError> for ApiError {
         let message = error.to_string();
         match error {
             AskError::AppNotFound => Self::new("APP_NOT_FOUND", message),
+            AskError::AppsUnknown => not_serving(None),
             AskError::PartitionNotFound { .. } => Self::not_found(message),
             AskError::TimedOut { .. } => late(message),
             AskError::Unreadable(failed) => failed.into(),

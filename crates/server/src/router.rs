@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::http::{Method, Uri};
+use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::{apps, commands, definitions, health, metrics, partitions, reads};
+use crate::reads::http as reads;
+use crate::{apps, commands, definitions, grpc, health, metrics, openapi, partitions};
 
-/// All endpoints.
+/// All endpoints, over HTTP and over gRPC.
 pub(crate) fn router(context: Arc<Context>) -> Router {
     Router::new()
         .route("/v1/apps", post(apps::create).get(apps::list))
@@ -29,6 +31,8 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/readyz", get(health::ready))
         .route("/version", get(health::version))
         .route("/metrics", get(metrics::get))
+        .route("/openapi.json", get(openapi::get))
+        .merge(grpc::router(&context))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
         .layer(middleware::from_fn_with_state(context.clone(), metrics::count))
@@ -51,9 +55,12 @@ fn workspace() -> Router<Arc<Context>> {
         .route("/consistency", get(reads::consistency))
 }
 
-async fn unknown(uri: Uri) -> ApiError {
+async fn unknown(uri: Uri, headers: HeaderMap) -> Response {
+    if grpc::is_grpc(&headers) {
+        return grpc::unknown(uri.path());
+    }
     let path: String = uri.path().chars().take(200).collect();
-    ApiError::not_found(format!("there is nothing at {path}"))
+    ApiError::not_found(format!("there is nothing at {path}")).into_response()
 }
 
 async fn not_allowed(method: Method) -> ApiError {

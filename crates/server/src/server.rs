@@ -1,6 +1,6 @@
 //! The server itself: a socket, the router, and its end.
 
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use seriatim_node::{Clock, Node};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::connections::Limited;
+use crate::connections::Connections;
 use crate::context::Context;
 use crate::router::router;
 use crate::settings::Settings;
@@ -50,22 +50,18 @@ impl Server {
     /// gives the answers that are on their way, and returns: at the latest after the time that
     /// its settings allow. Returns whether all answers were given.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> bool {
+        let Self { listener, node, clock, settings, .. } = self;
         let (end, ending) = watch::channel(false);
-        let context = Context::new(self.node, self.clock, self.settings, ending.clone());
-        let shutdown = async move {
+        let context = Context::new(node, clock, settings, ending.clone());
+        let router = router(Arc::new(context));
+        let connections = Connections { listener, router, settings, ending };
+        let too_late = async move {
             shutdown.await;
             end.send_replace(true);
-        };
-        let listener = Limited::new(self.listener, self.settings.connections_max);
-        let serve = axum::serve(listener, router(Arc::new(context)));
-        let serve = serve.with_graceful_shutdown(shutdown).into_future();
-        let too_late = async {
-            let mut ending = ending;
-            drop(ending.wait_for(|is_ending| *is_ending).await);
-            tokio::time::sleep(self.settings.end_within).await;
+            tokio::time::sleep(settings.end_within).await;
         };
         tokio::select! {
-            _ = serve => true,
+            () = connections.serve() => true,
             () = too_late => false,
         }
     }

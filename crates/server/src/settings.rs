@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use seriatim_json::define::AppDefaults;
+
 /// Settings of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
@@ -11,12 +13,27 @@ pub struct Settings {
     pub offset_within: Duration,
     /// How many connections may be open at the same time. Further ones wait to be accepted.
     pub connections_max: usize,
+    /// How long a client may take for the head of a request, and for its first one.
+    pub header_within: Duration,
+    /// How many headers a request may have.
+    pub headers_max: usize,
+    /// How many bytes the head of a request may have, at least 8 KiB.
+    pub header_bytes_max: usize,
+    /// How long a client may take for the body of a request. Streams have no end in time.
+    pub body_within: Duration,
+    /// How many requests may be open at the same time on one connection of HTTP/2.
+    pub streams_per_connection_max: u32,
     /// How many subscriptions may be open at the same time.
     pub subscriptions_max: usize,
-    /// How often a subscription without events says that it is alive.
+    /// How many commands of one stream may be on their way. Further ones are not read.
+    pub stream_in_flight_max: usize,
+    /// How often a subscription without events says that it is alive, and a connection of HTTP/2 is
+    /// asked whether it is.
     pub keep_alive: Duration,
     /// How long answers in flight may take once the server is to end.
     pub end_within: Duration,
+    /// What a new app gets where its request says nothing.
+    pub apps: AppDefaults,
 }
 
 impl Default for Settings {
@@ -24,10 +41,17 @@ impl Default for Settings {
         Self {
             answer_within: Duration::from_secs(30),
             offset_within: Duration::from_secs(5),
-            connections_max: 512,
-            subscriptions_max: 256,
+            connections_max: 1100,
+            header_within: Duration::from_secs(30),
+            headers_max: 100,
+            header_bytes_max: 64 * 1024,
+            body_within: Duration::from_secs(30),
+            streams_per_connection_max: 256,
+            subscriptions_max: 1100,
+            stream_in_flight_max: 1024,
             keep_alive: Duration::from_secs(15),
             end_within: Duration::from_secs(10),
+            apps: AppDefaults::default(),
         }
     }
 }

@@ -36,12 +36,15 @@ const BANNED: &[(&str, &str)] = &[
     ("sqlx", "cannot share a build with rusqlite, and hops a thread per statement"),
     ("rocksdb", "takes a quarter of an hour to compile and commits slower than fjall"),
     ("async-std", "discontinued, and a second runtime beside tokio"),
-    ("lazy_static", "the standard library has LazyLock"),
 ];
 
 /// Crates that we ship in two versions, and why we cannot help it.
 const TWICE: &[(&str, &str)] = &[
+    ("foldhash", "pulled by protox: only the build of seriatim-api runs it"),
     ("hashbrown", "pulled by fjall: its map and its cache have not agreed on a version"),
+    ("logos", "pulled by protox: only the build of seriatim-api runs it"),
+    ("logos-codegen", "pulled by protox: only the build of seriatim-api runs it"),
+    ("logos-derive", "pulled by protox: only the build of seriatim-api runs it"),
     ("syn", "pulled by fjall: one of its macros is behind; only compilers run it"),
 ];
 

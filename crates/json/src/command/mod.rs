@@ -10,6 +10,7 @@
 //! **Invariant:** a raw id that anything refers to is created in the same command, and a `$draw`
 //! repeats a number that the command draws.
 
+mod parts;
 mod raw_ids;
 mod templates;
 
@@ -25,6 +26,8 @@ use crate::read::{Value, read_request};
 use crate::time;
 use raw_ids::RawIds;
 use templates::SourceHole;
+
+pub use parts::{ChangeParts, CommandParts, ConditionParts, EventParts, command_of_parts};
 
 /// What the body of a command says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +46,16 @@ pub struct CommandBody {
 ///
 /// The body is not as the HTTP contract says, or holds more than the limits allow.
 pub fn command(body: &[u8]) -> Result<CommandBody, Invalid> {
-    let document = read_request(body)?;
-    let root = Node::root(&document);
+    read_document(&read_request(body)?, body.len())
+}
+
+/// Reads the tree of a command, of which so many bytes were sent.
+fn read_document(document: &Value<'_>, bytes: usize) -> Result<CommandBody, Invalid> {
+    let root = Node::root(document);
     let [events, if_offset, include_proof] =
         root.members(&["events", "if_offset", "include_proof"])?;
     let events = events.required()?;
-    let mut reader = CommandReader::new(&events, body.len());
+    let mut reader = CommandReader::new(&events, bytes);
     Ok(CommandBody {
         events: reader.events(&events)?,
         if_offset: if_offset.optional().map(|node| node.whole(0..=NUMBER_MAX)).transpose()?,

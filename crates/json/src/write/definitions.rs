@@ -66,7 +66,7 @@ fn write_app(object: &mut Object<'_>, settings: &AppSettings) {
         TrustLevel::Two => 2,
     };
     object.number("trust_level", trust_level);
-    object.text("idempotency_retention", &duration(settings.retention));
+    object.text("idempotency_retention", &retention(settings.retention));
     object.number("idempotency_keys_max", settings.keys_max);
 }
 
@@ -91,7 +91,13 @@ fn kind_name(kinds: &[KindDefinition], id: KindId) -> &str {
 }
 
 /// In the greatest unit without a rest, but not in days: a day is shown as `24h`.
-fn duration(retention: Retention) -> String {
+/// A retention as requests write it: `24h`, or `forever`.
+///
+/// # Panics
+///
+/// Never: every time is a whole number of milliseconds.
+#[must_use]
+pub fn retention(retention: Retention) -> String {
     match retention {
         Retention::Forever => "forever".to_owned(),
         Retention::Milliseconds(ms) => {

@@ -1,6 +1,6 @@
 //! Events, with changes in the shape in which commands ask for them.
 
-use seriatim_types::{Change, Event, Hash, Number, PartitionId};
+use seriatim_types::{Change, Definition, Event, Fields, Hash, Number, PartitionId};
 
 use super::definitions::write_definition;
 use super::object::{Object, object, write_object};
@@ -46,6 +46,18 @@ pub fn events(
         object.number("next", next.get());
         object.number("last", last.map_or(0, Number::get));
     })
+}
+
+/// The fields of a record, as an object.
+#[must_use]
+pub fn fields(fields: &Fields) -> Vec<u8> {
+    object(|object| fields.iter().for_each(|(name, value)| object.raw(name.as_str(), value)))
+}
+
+/// A definition, as an event of the system app shows it.
+#[must_use]
+pub fn definition(definition: &Definition) -> Vec<u8> {
+    object(|object| write_definition(object, definition))
 }
 
 fn write_change(object: &mut Object<'_>, change: &Change, event: &Event) {

@@ -12,9 +12,10 @@ mod object;
 mod reads;
 mod receipt;
 
-pub use definitions::{app, definitions};
+pub use crate::time::write as moment;
+pub use definitions::{app, definitions, retention};
 pub use error::{Fact, error, facts};
-pub use event::{event, events};
+pub use event::{definition, event, events, fields};
 pub use reads::{
     Consistency, Inclusion, client, consistency, entity, head, inclusion, record, sequence,
 };

@@ -17,3 +17,4 @@ mod documents;
 mod fuzz;
 mod limits;
 mod orders;
+mod parts;

@@ -60,6 +60,7 @@ fn behind_a_command_that_found_the_queue_full_nothing_is_written() {
     };
     let replies = send(&node, &Chain::new(), &keys, until_there_is_room);
     let count = written(&replies);
+    assert_eq!(count, 20, "what came before the queue was full is carried out");
     assert_eq!(replies[300], Reply::Busy(Busy::Behind), "it came to a queue that had room");
     // Sent again from there, alone, they keep their order.
     let chain = Chain::new();

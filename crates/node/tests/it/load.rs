@@ -147,6 +147,26 @@ fn apps_that_cannot_be_read_stop_the_node_and_are_not_missing() {
     assert!(matches!(asked, Err(AskError::Unreadable(_))), "{asked:?}");
 }
 
+/// While a node starts, an app that is there was sometimes said to be missing.
+#[test]
+fn before_the_apps_are_known_none_is_missing() {
+    let gate = Gate::new();
+    drop(open(&gate, Settings::default()));
+    let mut early = 0;
+    for _ in 0..50 {
+        let node =
+            Node::open(gate.store.clone(), Arc::new(SystemClock::new()), Settings::default());
+        loop {
+            match node.partition_of(&name("shop"), &WorkspaceRef::Id(WorkspaceId(1))) {
+                Ok(_) => break,
+                Err(AskError::AppsUnknown) => early += 1,
+                Err(other) => panic!("it is there: {other}"),
+            }
+        }
+    }
+    assert!(early > 0, "somebody asked before the apps were known");
+}
+
 fn has_view(node: &Node, partition: PartitionRef, deadline: Instant) -> bool {
     while node.view(partition).is_none() && Instant::now() < deadline {
         std::thread::yield_now();

@@ -1,7 +1,7 @@
-//! Everything that can be asked of a workspace: `GET /v1/apps/{app}/workspaces/{ws}/…`.
+//! Everything that can be asked of a workspace and of a log, in any protocol.
 //!
 //! ```text
-//!  path, query ─► partition ─► is min_offset applied? wait ─► one view ─► answer
+//!  what is asked ─► partition ─► is min_offset applied? wait ─► one view ─► answer
 //! ```
 //!
 //! A workspace that was never used reads as one without events: it comes into being by being used,
@@ -9,29 +9,30 @@
 //! not found, because no command can make it.
 
 mod events;
+mod follow;
+pub(crate) mod http;
 mod page;
 mod proofs;
 mod rows;
-mod stream;
+mod sse;
 mod wait;
 
 use std::sync::Arc;
 
-use axum::response::Response;
 use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, Workspace};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
-use seriatim_types::{KindId, Name, PartitionRef, WorkspaceId, WorkspaceRef};
+use seriatim_types::{KindId, Name, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
 
-use crate::answer;
-use crate::asked::{Asked, Query};
 use crate::context::Context;
 use crate::error::ApiError;
-use wait::wait_for_min_offset;
+use crate::partitions;
 
-pub(crate) use events::{of_partition, of_workspace};
-pub(crate) use proofs::{consistency, head, proof};
+pub(crate) use events::{Listed, Span, list};
+pub(crate) use follow::{Part, follow};
+pub(crate) use proofs::{Proven, consistency, head, proof};
 pub(crate) use rows::{client, entity, receipt, record, records, sequence};
+pub(crate) use wait::Wait;
 
 /// The kind that a workspace has unless it is declared to have another.
 const DEFAULT_KIND: KindId = KindId(0);
@@ -40,45 +41,67 @@ const DEFAULT_KIND: KindId = KindId(0);
 const NO_ID: WorkspaceId = WorkspaceId(u64::MAX);
 
 /// A read of a workspace.
-struct WorkspaceRead {
+pub(crate) struct WorkspaceRead {
     context: Arc<Context>,
     app: Name,
     asked: WorkspaceRef,
     partition: PartitionRef,
-    query: Query,
+    wait: Wait,
+}
+
+/// A read of a log.
+pub(crate) struct LogRead {
+    context: Arc<Context>,
+    app: Name,
+    log: Log,
+    partition: PartitionRef,
+    wait: Wait,
 }
 
 impl WorkspaceRead {
-    /// The read that a request asks for, with the parameters that it may have.
-    fn new(
+    pub(crate) fn new(
         context: Arc<Context>,
-        asked: &Asked,
-        known: &'static [&'static str],
+        app: Name,
+        asked: WorkspaceRef,
+        wait: Wait,
     ) -> Result<Self, ApiError> {
-        let query = asked.query(known)?;
-        let (app, workspace) = (asked.app()?, asked.workspace()?);
-        let partition = context.partition_of(&app, &workspace)?;
-        Ok(Self { context, app, asked: workspace, partition, query })
+        let partition = context.partition_of(&app, &asked)?;
+        Ok(Self { context, app, asked, partition, wait })
     }
 
-    fn log(&self) -> Log {
-        Log::Workspace(self.asked.clone())
+    /// The read of its log.
+    pub(crate) fn of_log(self) -> LogRead {
+        let Self { context, app, asked, partition, wait } = self;
+        LogRead { context, app, log: Log::Workspace(asked), partition, wait }
     }
 
-    async fn wait_for_min_offset(&self) -> Result<(), ApiError> {
-        wait_for_min_offset(&self.context, self.partition, &self.log(), &self.query).await
-    }
-
-    /// Waits for the `min_offset` that was asked for, then answers with what `read` makes of the
+    /// Waits for the offset that was asked for, then answers with what `read` makes of the
     /// workspace.
-    async fn answer(
+    async fn answer<T: Send + 'static>(
         self,
-        read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<Vec<u8>, ApiError> + Send + 'static,
-    ) -> Result<Response, ApiError> {
-        self.wait_for_min_offset().await?;
-        let asked = self.asked;
-        let read = move |reader: &Reader<'_>| read(reader, &find(reader, &asked)?);
-        Ok(answer::ok(self.context.read(self.partition, read).await?))
+        read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let Self { context, asked, partition, wait, .. } = self;
+        wait.wait(&context, partition, &Log::Workspace(asked.clone())).await?;
+        context.read(partition, move |reader| read(reader, &find(reader, &asked)?)).await
+    }
+}
+
+impl LogRead {
+    /// A read of a partition's log.
+    pub(crate) async fn of_partition(
+        context: Arc<Context>,
+        app: Name,
+        partition: PartitionId,
+        wait: Wait,
+    ) -> Result<Self, ApiError> {
+        let log = Log::Partition(partition);
+        let partition = partitions::find(&context, app.clone(), partition).await?;
+        Ok(Self { context, app, log, partition, wait })
+    }
+
+    async fn wait(&self) -> Result<(), ApiError> {
+        self.wait.wait(&self.context, self.partition, &self.log).await
     }
 }
 

@@ -1,38 +1,51 @@
 //! Lists that are long get a limit in number and in bytes.
 
 use crate::error::ApiError;
-use crate::settings::LIST_BYTES_MAX;
 
 /// Rows that are read in one go, so that a list of large ones ends in time.
 const AT_ONCE: usize = 32;
 
 /// A part of a list.
-pub(super) struct Page {
-    pub(super) bodies: Vec<Vec<u8>>,
+pub(crate) struct Page<T> {
+    pub(crate) rows: Vec<T>,
     /// Where the next part begins.
-    pub(super) next: u64,
+    pub(crate) next: u64,
     /// Whether there is nothing behind it now.
-    pub(super) is_last: bool,
+    pub(crate) is_last: bool,
 }
 
-/// Reads at most `limit` rows from a place on. `read` gives at most so many bodies from a place,
-/// each with the place behind it.
-pub(super) fn page(
+/// A row of a list.
+pub(super) struct Row<T> {
+    /// The place behind it.
+    pub(super) next: u64,
+    pub(super) bytes: usize,
+    pub(super) row: T,
+}
+
+/// Reads at most `limit` rows from a place on, and no more behind the one with which they come to
+/// so many bytes. `read` gives at most so many from a place.
+pub(super) fn page<T>(
     from: u64,
     limit: u64,
-    mut read: impl FnMut(u64, usize) -> Result<Vec<(u64, Vec<u8>)>, ApiError>,
-) -> Result<Page, ApiError> {
+    bytes_max: usize,
+    mut read: impl FnMut(u64, usize) -> Result<Vec<Row<T>>, ApiError>,
+) -> Result<Page<T>, ApiError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut page = Page { bodies: Vec::new(), next: from, is_last: false };
+    let mut page = Page { rows: Vec::new(), next: from, is_last: false };
     let mut bytes = 0_usize;
-    while page.bodies.len() < limit && bytes < LIST_BYTES_MAX && !page.is_last {
-        let wanted = limit.saturating_sub(page.bodies.len()).min(AT_ONCE);
+    while page.rows.len() < limit && bytes < bytes_max && !page.is_last {
+        let wanted = limit.saturating_sub(page.rows.len()).min(AT_ONCE);
         let rows = read(page.next, wanted)?;
         page.is_last = rows.len() < wanted;
-        for (next, body) in rows {
-            bytes = bytes.saturating_add(body.len());
-            page.next = next;
-            page.bodies.push(body);
+        for row in rows {
+            // The rest was read in vain, and is read again.
+            if bytes >= bytes_max {
+                page.is_last = false;
+                break;
+            }
+            bytes = bytes.saturating_add(row.bytes);
+            page.next = row.next;
+            page.rows.push(row.row);
         }
     }
     Ok(page)
@@ -42,14 +55,16 @@ pub(super) fn page(
 mod tests {
     use super::*;
 
+    const BYTES_MAX: usize = 4000;
+
     /// A page of a list of so many rows of so many bytes.
     fn page_of(count: u64, bytes: usize, from: u64, limit: u64) -> (usize, u64, bool) {
         let read = |from: u64, limit| {
             let places = (from..=count).take(limit);
-            Ok(places.map(|place| (place.saturating_add(1), vec![0; bytes])).collect())
+            Ok(places.map(|place| Row { next: place.saturating_add(1), bytes, row: () }).collect())
         };
-        let page = page(from, limit, read).unwrap();
-        (page.bodies.len(), page.next, page.is_last)
+        let page = page(from, limit, BYTES_MAX, read).unwrap();
+        (page.rows.len(), page.next, page.is_last)
     }
 
     #[test]
@@ -61,7 +76,8 @@ mod tests {
 
     #[test]
     fn a_list_of_large_rows_is_cut_short_and_never_empty() {
-        assert_eq!(page_of(1000, LIST_BYTES_MAX / 40, 1, 1000), (64, 65, false));
-        assert_eq!(page_of(1, LIST_BYTES_MAX.saturating_mul(2), 1, 1000), (1, 2, true));
+        assert_eq!(page_of(1000, 100, 1, 1000), (40, 41, false));
+        assert_eq!(page_of(1, 2 * BYTES_MAX, 1, 1000), (1, 2, true));
+        assert_eq!(page_of(2, 2 * BYTES_MAX, 1, 1000), (1, 2, false), "there is more behind it");
     }
 }

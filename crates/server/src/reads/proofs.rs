@@ -1,70 +1,61 @@
 //! The head of a workspace's log, and proofs about it.
 
-use std::sync::Arc;
-
-use axum::extract::State;
-use axum::response::Response;
-use seriatim_json::write;
-use seriatim_node::ProofFailed;
+use seriatim_node::{Consistency, Head, Inclusion, ProofFailed};
 use seriatim_types::{NUMBER_MAX, Number};
 
 use super::{WorkspaceRead, called};
-use crate::asked::{Asked, whole};
-use crate::context::Context;
+use crate::asked::check_in;
 use crate::error::ApiError;
 
-/// The size and the root of the tree over a workspace's log.
-pub(crate) async fn head(
-    State(context): State<Arc<Context>>,
-    asked: Asked,
-) -> Result<Response, ApiError> {
-    let read = WorkspaceRead::new(context, &asked, &["min_offset", "wait_ms"])?;
-    let found = read.answer(|reader, workspace| {
-        let head = reader.head(workspace.id)?;
-        Ok(write::head(&called(workspace), head.size, &head.root))
-    });
+/// A proof, and the sizes of the log that it is about.
+pub(crate) struct Proven<P> {
+    pub(crate) proof: P,
+    /// Of the log before, or the offset of the event.
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// What the workspace is called, and the size and the root of the tree over its log.
+pub(crate) async fn head(read: WorkspaceRead) -> Result<(String, Head), ApiError> {
+    let found =
+        read.answer(|reader, workspace| Ok((called(workspace), reader.head(workspace.id)?)));
     found.await
 }
 
 /// That an event is among the first of a workspace's log, by default among all.
 pub(crate) async fn proof(
-    State(context): State<Arc<Context>>,
-    asked: Asked,
-) -> Result<Response, ApiError> {
-    let read = WorkspaceRead::new(context, &asked, &["size", "min_offset", "wait_ms"])?;
-    let offset = asked.number("offset", 1..=NUMBER_MAX)?;
-    let size = read.query.number("size", offset..=NUMBER_MAX)?;
-    let offset = Number::new(offset).expect("the range is that of numbers");
+    read: WorkspaceRead,
+    offset: Number,
+    size: Option<u64>,
+) -> Result<Proven<Inclusion>, ApiError> {
+    size.map(|size| check_in("size", size, offset.get()..=NUMBER_MAX)).transpose()?;
     let found = read.answer(move |reader, workspace| {
         let last = reader.last_offset(workspace.id)?;
         if offset.get() > last {
             return Err(ApiError::not_found(format!("the last offset of the workspace is {last}")));
         }
-        let size = size.unwrap_or(last);
-        check_size("size", size, last)?;
-        let proof = reader.inclusion(workspace.id, offset, size).map_err(proof_failed)?;
-        let (leaf, path, root) = (&proof.leaf, &proof.path, &proof.root);
-        Ok(write::inclusion(&write::Inclusion { offset, size, leaf, path, root }))
+        let to = size.unwrap_or(last);
+        check_size("size", to, last)?;
+        let proof = reader.inclusion(workspace.id, offset, to).map_err(proof_failed)?;
+        Ok(Proven { proof, from: offset.get(), to })
     });
     found.await
 }
 
 /// That a workspace's log only grew from one size to another, by default to its present one.
 pub(crate) async fn consistency(
-    State(context): State<Arc<Context>>,
-    asked: Asked,
-) -> Result<Response, ApiError> {
-    let read = WorkspaceRead::new(context, &asked, &["from", "to", "min_offset", "wait_ms"])?;
-    let from = whole("from", read.query.required("from")?, 0..=NUMBER_MAX)?;
-    let to = read.query.number("to", from..=NUMBER_MAX)?;
+    read: WorkspaceRead,
+    from: u64,
+    to: Option<u64>,
+) -> Result<Proven<Consistency>, ApiError> {
+    to.map(|to| check_in("to", to, from..=NUMBER_MAX)).transpose()?;
     let found = read.answer(move |reader, workspace| {
         let last = reader.last_offset(workspace.id)?;
         let to = to.unwrap_or(last);
         check_size("to", to, last)?;
         check_size("from", from, to)?;
         let proof = reader.consistency(workspace.id, from, to).map_err(proof_failed)?;
-        let (path, from_root, to_root) = (&proof.path, &proof.from_root, &proof.to_root);
-        Ok(write::consistency(&write::Consistency { from, to, path, from_root, to_root }))
+        Ok(Proven { proof, from, to })
     });
     found.await
 }

@@ -5,36 +5,43 @@ use std::time::Duration;
 
 use seriatim_json::write::Fact;
 use seriatim_node::{Interest, Log, Reader, View};
-use seriatim_types::{NUMBER_MAX, PartitionOffset, PartitionRef};
+use seriatim_types::{PartitionOffset, PartitionRef};
 use tokio::time::Instant;
 
 use super::{NO_ID, find};
-use crate::asked::Query;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::settings::WAIT_MS_MAX;
 
-/// How long a request wants to wait, if it says.
-pub(super) fn wait_of(query: &Query) -> Result<Option<Duration>, ApiError> {
-    Ok(query.number("wait_ms", 0..=WAIT_MS_MAX)?.map(Duration::from_millis))
+/// What a read waits for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Wait {
+    /// The offset that the log must have; 0 for any.
+    pub(crate) min_offset: u64,
+    /// How long; `None` for as long as the server thinks right.
+    pub(crate) within: Option<Duration>,
 }
 
-/// Waits for the `min_offset` that a request asks for.
-pub(super) async fn wait_for_min_offset(
-    context: &Arc<Context>,
-    partition: PartitionRef,
-    log: &Log,
-    query: &Query,
-) -> Result<(), ApiError> {
-    let Some(min_offset) = query.number("min_offset", 0..=NUMBER_MAX)? else { return Ok(()) };
-    let within = wait_of(query)?.unwrap_or(context.settings.offset_within);
-    let last = wait_for(context, partition, log, min_offset, within).await?;
-    if last >= min_offset {
-        return Ok(());
+impl Wait {
+    /// Waits until the log has the offset.
+    pub(super) async fn wait(
+        self,
+        context: &Arc<Context>,
+        partition: PartitionRef,
+        log: &Log,
+    ) -> Result<(), ApiError> {
+        let Self { min_offset, within } = self;
+        if min_offset == 0 {
+            return Ok(());
+        }
+        let within = within.unwrap_or(context.settings.offset_within);
+        let last = wait_for(context, partition, log, min_offset, within).await?;
+        if last >= min_offset {
+            return Ok(());
+        }
+        let error =
+            ApiError::new("NOT_YET", format!("the last offset is {last}, not yet {min_offset}"));
+        Err(error.with("last", Fact::Number(last)).retryable())
     }
-    let error =
-        ApiError::new("NOT_YET", format!("the last offset is {last}, not yet {min_offset}"));
-    Err(error.with("last", Fact::Number(last)).retryable())
 }
 
 /// Waits until a log has an event at an offset. Returns its last offset, which is lower when the

@@ -17,7 +17,7 @@ use crate::world::{NOTED, PATIENCE, World, error, json, key};
 
 /// What the store does with a kind of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+pub(crate) enum Way {
     Free,
     Held(CallKind),
     Faulty(CallKind, Fault),
@@ -25,10 +25,10 @@ enum Way {
 
 /// Lets a test hold up the store, or break it.
 #[derive(Clone)]
-struct Gate(Arc<(Mutex<Way>, Condvar)>);
+pub(crate) struct Gate(Arc<(Mutex<Way>, Condvar)>);
 
 impl Gate {
-    fn store(way: Way) -> (Self, Arc<FaultyStore>) {
+    pub(crate) fn store(way: Way) -> (Self, Arc<FaultyStore>) {
         let gate = Self(Arc::new((Mutex::new(way), Condvar::new())));
         let inside = gate.clone();
         let schedule = move |call: seriatim_storage::faulty::Call| inside.pass(call.kind);
@@ -36,7 +36,7 @@ impl Gate {
         (gate, Arc::new(store))
     }
 
-    fn set(&self, way: Way) {
+    pub(crate) fn set(&self, way: Way) {
         *self.0.0.lock().unwrap() = way;
         self.0.1.notify_all();
     }

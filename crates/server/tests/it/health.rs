@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::json;
 
+use crate::raw::Raw;
 use crate::world::{NOTED, World, error, json};
 
 #[test]
@@ -22,6 +25,18 @@ fn probes_say_how_the_server_is() {
     let all = json!([partition("system", 0), partition("shop", 0), partition("shop", 1)]);
     assert_eq!(body["partitions"], all);
     assert_eq!(json(&world.get("/v1/partitions"))["partitions"], all);
+}
+
+#[test]
+fn http_2_is_answered_as_http_1_is() {
+    let world = World::shop();
+    let mut raw = Raw::connect(&world);
+    for path in ["/readyz", "/v1/apps/shop", "/v1/apps/none", "/nothing"] {
+        let request = Request::get(format!("http://test{path}")).body(Body::empty()).unwrap();
+        let answer = raw.ask(request).unwrap();
+        let over_http_1 = world.get(path);
+        assert_eq!((answer.http.as_u16(), answer.body), (over_http_1.status, over_http_1.body));
+    }
 }
 
 #[test]

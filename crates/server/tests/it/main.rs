@@ -7,12 +7,22 @@
 )]
 
 mod bad_input;
+mod bad_messages;
+mod both;
 mod commands;
 mod definitions;
 mod ending;
 mod failures;
+mod fuzz;
+mod grpc;
 mod health;
+mod limits;
+mod methods;
+mod raw;
 mod reads;
+mod reference;
+mod reflection;
 mod refusals;
 mod streams;
+mod submit_stream;
 mod world;

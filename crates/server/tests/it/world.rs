@@ -13,6 +13,9 @@ use seriatim_testkit::{HttpAnswer, HttpClient};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tonic::transport::Endpoint;
+
+use crate::grpc::Grpc;
 
 /// How long anything is waited for before a test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -23,7 +26,7 @@ pub(crate) struct World {
     pub(crate) address: SocketAddr,
     served: Option<JoinHandle<bool>>,
     end: Option<oneshot::Sender<()>>,
-    runtime: Runtime,
+    pub(crate) runtime: Runtime,
 }
 
 impl World {
@@ -83,6 +86,13 @@ impl World {
             let defined = self.put(&format!("/v1/apps/shop/{path}"), body);
             assert_eq!(defined.status, 200, "{}", defined.text());
         }
+    }
+
+    /// A connection for gRPC.
+    pub(crate) fn grpc(&self) -> Grpc<'_> {
+        let endpoint = Endpoint::from_shared(format!("http://{}", self.address)).unwrap();
+        let channel = self.runtime.block_on(endpoint.timeout(PATIENCE).connect()).unwrap();
+        Grpc { runtime: &self.runtime, channel }
     }
 
     pub(crate) fn client(&self) -> HttpClient {

@@ -1,0 +1,79 @@
+//! `CommandService`: commands and their receipts.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seriatim_api as proto;
+use seriatim_api::command_service_server::CommandService;
+use seriatim_types::Time;
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::stream::SubmitStream;
+use super::{read, timeout, write};
+use crate::asked::{name, workspace};
+use crate::commands::{Place, carry_out, command, counted};
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::reads;
+
+/// The service.
+pub(super) struct Commands(pub(super) Arc<Context>);
+
+#[tonic::async_trait]
+impl CommandService for Commands {
+    type SubmitStreamStream = SubmitStream;
+
+    async fn submit(
+        &self,
+        request: Request<proto::SubmitRequest>,
+    ) -> Result<Response<proto::SubmitResponse>, Status> {
+        let began = Instant::now();
+        let answered = async {
+            let deadline = self.deadline(request.metadata(), request.get_ref().deadline_ms)?;
+            let asked = request.into_inner();
+            let (app, workspace) = (name("app", &asked.app)?, workspace(&asked.workspace)?);
+            let (key, client) = (read::key(&asked.key)?, read::client(&asked.client)?);
+            let body = read::command(asked.command.as_ref())?;
+            let place = Place::of(&self.0, app, workspace)?;
+            let command = command(&place, client, key, deadline, body);
+            carry_out(&self.0, place, command).await
+        };
+        let carried = counted(&self.0, began, answered.await)?;
+        Ok(Response::new(write::carried(carried)))
+    }
+
+    async fn submit_stream(
+        &self,
+        request: Request<Streaming<proto::StreamRequest>>,
+    ) -> Result<Response<SubmitStream>, Status> {
+        Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner())))
+    }
+
+    async fn get_receipt(
+        &self,
+        request: Request<proto::GetReceiptRequest>,
+    ) -> Result<Response<proto::SubmitResponse>, Status> {
+        let proto::GetReceiptRequest { asked, client, key } = request.into_inner();
+        let asked = read::asked(&self.0, asked)?;
+        let (client, key) = (read::client(&client)?, read::key(&key)?);
+        Ok(Response::new(write::carried(reads::receipt(asked, client, key).await?)))
+    }
+}
+
+impl Commands {
+    /// The deadline of a command: its own, or the moment at which the client gives up if that is
+    /// earlier. So nothing is written for a client that has been told that it was too late.
+    fn deadline(&self, metadata: &MetadataMap, own: Option<u64>) -> Result<Option<Time>, ApiError> {
+        let own = read::deadline(own)?;
+        let timeout = timeout::timeout(metadata)?;
+        // A clock that is not believed gives no deadline; the command is turned away for it.
+        let given_up = self.0.clock.now().zip(timeout).map(|(now, timeout)| later(now, timeout));
+        Ok(own.into_iter().chain(given_up).min())
+    }
+}
+
+fn later(now: Time, duration: Duration) -> Time {
+    let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    Time(now.0.saturating_add(ms))
+}

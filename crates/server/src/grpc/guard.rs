@@ -1,0 +1,83 @@
+//! What comes before a gRPC method: only gRPC gets there, and what cannot even be read is told as
+//! clearly as everything else.
+//!
+//! The framework says `Internal` of a message that it cannot decode, as if the server were at
+//! fault. Errors of ours have details and its own have none, so nothing has to be guessed.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, Version, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use tonic::{Code, Status};
+
+use super::error::unreadable;
+use super::timed::Timed;
+use crate::context::Context;
+use crate::error::ApiError;
+
+/// Methods whose requests are streams, which have no end in time.
+const STREAMS: [&str; 2] = ["/SubmitStream", "/ServerReflectionInfo"];
+
+/// With what the names of methods begin that write something.
+const WRITES: [&str; 4] = ["Create", "Declare", "Define", "Submit"];
+
+/// Lets gRPC through, and explains what the framework has refused.
+pub(super) async fn guard(
+    State(context): State<Arc<Context>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    if !is_grpc(request.headers()) {
+        let why = "must be application/grpc: only gRPC is spoken here";
+        return ApiError::invalid("Content-Type", why).into_response();
+    }
+    if request.version() < Version::HTTP_2 {
+        return ApiError::invalid("version", "gRPC takes HTTP/2").into_response();
+    }
+    let path = request.uri().path().to_owned();
+    let is_stream = STREAMS.iter().any(|method| path.ends_with(method));
+    let within = context.settings.body_within;
+    let timed = |body| if is_stream { body } else { Body::new(Timed::new(body, within)) };
+    let response = next.run(request.map(timed)).await;
+    match Status::from_header_map(response.headers()) {
+        Some(status) if status.code() != Code::Ok && status.details().is_empty() => {
+            written(explained(&path, status))
+        }
+        Some(_) | None => response,
+    }
+}
+
+/// Whether a request says that it is gRPC.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+}
+
+/// There is no such method.
+pub(crate) fn unknown(path: &str) -> Response {
+    written(no_method(path).into())
+}
+
+fn explained(path: &str, status: Status) -> Status {
+    let error = match (status.code(), status.message()) {
+        (Code::Unimplemented, "") => no_method(path),
+        // Compression that is not supported has to have this code.
+        (Code::Unimplemented, _) => return status,
+        _ => unreadable(&status),
+    };
+    let method = path.rsplit('/').next().unwrap_or_default();
+    let is_write = WRITES.iter().any(|verb| method.starts_with(verb));
+    if is_write { error.of_write().into() } else { error.into() }
+}
+
+fn no_method(path: &str) -> ApiError {
+    let path: String = path.chars().take(200).collect();
+    ApiError::new("METHOD_NOT_ALLOWED", format!("there is no method {path}"))
+}
+
+fn written(status: Status) -> Response {
+    status.into_http::<Body>()
+}

@@ -1,0 +1,146 @@
+//! The commands of one stream that go to one partition, in their order.
+//!
+//! ```text
+//!   first ──► [ answered, waiting, answered, waiting ] ◄── next
+//!                │ leaves: it is at the front
+//! ```
+//!
+//! **Invariant:** answers leave in the order in which the commands came, and each command is
+//! answered once.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seriatim_api::StreamResponse;
+use seriatim_node::{Busy, Chain};
+use seriatim_types::PartitionRef;
+
+use crate::commands::Place;
+use crate::context::Context;
+use crate::error::ApiError;
+
+/// The commands of one partition.
+pub(super) struct Lane {
+    pub(super) partition: PartitionRef,
+    pub(super) chain: Chain,
+    /// The generation of the chain; `None` before the first.
+    generation: Option<u64>,
+    /// Whether the server itself could not hand over a command of this generation.
+    is_behind: bool,
+    /// The number of the command at the front. They are counted from 0 on.
+    first: u64,
+    commands: VecDeque<InFlight>,
+}
+
+/// A command that waits for what comes of it.
+pub(super) struct Waiting {
+    /// By which the client knows it.
+    pub(super) id: u64,
+    pub(super) since: Instant,
+    pub(super) place: Arc<Place>,
+    pub(super) include_proof: bool,
+}
+
+#[expect(clippy::large_enum_variant, reason = "a box for every answer costs more than the room")]
+enum InFlight {
+    Waiting(Waiting),
+    Answered(StreamResponse),
+}
+
+impl Lane {
+    pub(super) fn new(partition: PartitionRef) -> Self {
+        Self {
+            partition,
+            chain: Chain::new(),
+            generation: None,
+            is_behind: false,
+            first: 0,
+            commands: VecDeque::new(),
+        }
+    }
+
+    /// Begins with a command of a generation, unless one before it could not be handed over.
+    pub(super) fn begin(&mut self, generation: u64, context: &Context) -> Result<(), ApiError> {
+        if Some(generation) > self.generation {
+            self.generation = Some(generation);
+            self.chain = Chain::new();
+            // From then on the partition itself says whether it takes commands.
+            let served = context.check_serves(self.partition);
+            self.is_behind = served.is_err();
+            return served;
+        }
+        if self.is_behind || Some(generation) < self.generation {
+            return Err(Busy::Behind.into());
+        }
+        Ok(())
+    }
+
+    /// A command could not be handed over, so none of its generation is any more.
+    pub(super) fn fall_behind(&mut self) {
+        self.is_behind = true;
+    }
+
+    /// The number of the next command.
+    pub(super) fn next(&self) -> u64 {
+        let count = u64::try_from(self.commands.len()).expect("what is in flight is bounded");
+        self.first.saturating_add(count)
+    }
+
+    pub(super) fn wait(&mut self, command: Waiting) {
+        self.commands.push_back(InFlight::Waiting(command));
+    }
+
+    /// A command that is answered where it stands.
+    pub(super) fn answer_next(&mut self, answer: StreamResponse) {
+        self.commands.push_back(InFlight::Answered(answer));
+    }
+
+    /// The command with a number, if it still waits.
+    pub(super) fn waiting(&self, number: u64) -> Option<&Waiting> {
+        match self.commands.get(self.index(number)?)? {
+            InFlight::Waiting(waiting) => Some(waiting),
+            InFlight::Answered(_) => None,
+        }
+    }
+
+    /// Answers a command that waits.
+    pub(super) fn answer(&mut self, number: u64, answer: StreamResponse) {
+        let index = self.index(number).expect("the command is in flight");
+        let command = self.commands.get_mut(index).expect("the command is in flight");
+        *command = InFlight::Answered(answer);
+    }
+
+    /// Lets go what is answered at the front. Returns how many.
+    pub(super) fn release(&mut self, into: &mut VecDeque<StreamResponse>) -> usize {
+        let before = self.commands.len();
+        while let Some(InFlight::Answered(_)) = self.commands.front() {
+            if let Some(InFlight::Answered(answer)) = self.commands.pop_front() {
+                into.push_back(answer);
+                self.first = self.first.saturating_add(1);
+            }
+        }
+        before.saturating_sub(self.commands.len())
+    }
+
+    /// Answers commands that have waited for so long. Returns since when the next one waits.
+    pub(super) fn give_up(
+        &mut self,
+        within: Duration,
+        late: impl Fn(&Waiting) -> StreamResponse,
+    ) -> Option<Instant> {
+        for command in &mut self.commands {
+            if let InFlight::Waiting(waiting) = command {
+                if waiting.since.elapsed() < within {
+                    return Some(waiting.since);
+                }
+                *command = InFlight::Answered(late(waiting));
+            }
+        }
+        None
+    }
+
+    fn index(&self, number: u64) -> Option<usize> {
+        usize::try_from(number.checked_sub(self.first)?).ok()
+    }
+}

@@ -1,0 +1,95 @@
+//! The services of `seriatim.v1`, beside HTTP on the same port.
+//!
+//! ```text
+//!  HTTP/2 ─► guard ─┬─► apps, partitions ─┐
+//!                   ├─► commands, stream ─┼─► what HTTP calls too ─► node
+//!                   └─► reads ────────────┘
+//!         ◄── messages, or a status with the error that HTTP would have had in its body
+//! ```
+//!
+//! **Invariant:** a method does what its endpoint over HTTP does, and says the same of it: the
+//! same checks, limits, codes and facts. What differs is only how it is written.
+
+mod apps;
+mod commands;
+mod error;
+mod guard;
+mod health;
+mod lane;
+mod partitions;
+mod read;
+mod reads;
+mod stream;
+mod timed;
+mod timeout;
+mod write;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::Request;
+use axum::middleware;
+use axum::response::IntoResponse;
+use seriatim_api::app_service_server::{self, AppServiceServer};
+use seriatim_api::command_service_server::{self, CommandServiceServer};
+use seriatim_api::partition_service_server::{self, PartitionServiceServer};
+use seriatim_api::read_service_server::{self, ReadServiceServer};
+use seriatim_types::limits::COMMAND_BYTES_MAX;
+use tonic::codegen::Service;
+use tonic::server::NamedService;
+use tonic_health::pb::health_server::HealthServer;
+use tonic_reflection::server::Builder;
+
+use crate::context::Context;
+
+pub(crate) use guard::{is_grpc, unknown};
+
+/// The longest message that is read. It holds the largest command with all that is around it, so
+/// that one that is larger is refused with its own error.
+const MESSAGE_BYTES_MAX: usize = 2 * COMMAND_BYTES_MAX as usize;
+
+/// A list is cut behind the row with which it comes to as many bytes: clients read messages of up
+/// to 4 MiB unless they are told otherwise.
+const LIST_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// The services whose health can be asked for. The empty name is the server as a whole.
+const SERVICES: [&str; 5] = [
+    "",
+    app_service_server::SERVICE_NAME,
+    command_service_server::SERVICE_NAME,
+    read_service_server::SERVICE_NAME,
+    partition_service_server::SERVICE_NAME,
+];
+
+/// All services.
+pub(crate) fn router(context: &Arc<Context>) -> Router<Arc<Context>> {
+    let apps = AppServiceServer::new(apps::Apps(context.clone()));
+    let commands = CommandServiceServer::new(commands::Commands(context.clone()));
+    let reads = ReadServiceServer::new(reads::Reads(context.clone()));
+    let partitions = PartitionServiceServer::new(partitions::Partitions(context.clone()));
+    let described = || {
+        Builder::configure()
+            .register_encoded_file_descriptor_set(seriatim_api::DESCRIPTION)
+            .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+    };
+    Router::new()
+        .merge(of(apps.max_decoding_message_size(MESSAGE_BYTES_MAX)))
+        .merge(of(commands.max_decoding_message_size(MESSAGE_BYTES_MAX)))
+        .merge(of(reads.max_decoding_message_size(MESSAGE_BYTES_MAX)))
+        .merge(of(partitions.max_decoding_message_size(MESSAGE_BYTES_MAX)))
+        .merge(of(HealthServer::new(health::Health(context.clone()))))
+        .merge(of(described().build_v1().expect("the descriptions are our own")))
+        .merge(of(described().build_v1alpha().expect("the descriptions are our own")))
+        .layer(middleware::from_fn_with_state(context.clone(), guard::guard))
+}
+
+/// The methods of one service.
+fn of<S>(service: S) -> Router<Arc<Context>>
+where
+    S: Service<Request, Error = Infallible> + NamedService + Clone + Send + Sync + 'static,
+    S::Response: IntoResponse,
+    S::Future: Send,
+{
+    Router::new().route_service(&format!("/{}/{{*method}}", S::NAME), service)
+}

@@ -1,0 +1,367 @@
+//! `SubmitStream`: many commands on their way at once, over one stream.
+//!
+//! ```text
+//!  requests ─► place, command ─► node           handed over as they are read, without waiting
+//!                 │                 │
+//!                 ▼ lane            ▼ inbox: replies, from the node's threads
+//!        [ waiting, waiting, … ] ◄──┘
+//!                 └► answered from the front ─► ready ─► the client
+//! ```
+//!
+//! A lane is a partition: its commands are a chain, and its answers leave in the order in which its
+//! commands came. Nothing is spawned and nothing is awaited for a command: the task that writes the
+//! answers to the connection also reads the requests, many of both each time it is woken.
+//!
+//! **Invariant:** what is in flight is bounded. Beyond the bound no request is read, and the client
+//! is held back by the flow control of its connection.
+//!
+//! **Invariant:** behind a command that could not be written, no later one of its generation is.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context as TaskContext, Poll, Waker};
+use std::time::Instant;
+
+use seriatim_api as proto;
+use seriatim_node::{Busy, Reply};
+use tokio::time::Sleep;
+use tonic::codegen::tokio_stream::Stream;
+use tonic::{Status, Streaming};
+
+use super::lane::{Lane, Waiting};
+use super::{error, read, write};
+use crate::asked::{name, workspace};
+use crate::commands::{Carried, Look, Place, Settled, command, counted, settle, unanswered};
+use crate::context::Context;
+use crate::error::{ApiError, Outcome};
+
+/// Requests that are read before answers are looked for again.
+const READ_AT_ONCE: usize = 256;
+
+/// The answers of a stream.
+pub(super) struct SubmitStream {
+    context: Arc<Context>,
+    requests: Streaming<proto::StreamRequest>,
+    /// Whether more requests may come.
+    is_open: bool,
+    /// With what the stream ends, if not well.
+    failed: Option<Status>,
+    last: Last,
+    lanes: Vec<Lane>,
+    /// Up to this generation nothing is written, because it was not known where to.
+    behind: Option<u64>,
+    inbox: Arc<Inbox>,
+    /// Emptied and used again.
+    replies: Vec<Answered>,
+    ready: VecDeque<proto::StreamResponse>,
+    in_flight: usize,
+    /// Fires when the oldest command may have waited too long.
+    overdue: Option<Pin<Box<Sleep>>>,
+    ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+/// What the last request has said, for those that leave it out.
+#[derive(Default)]
+struct Last {
+    app: String,
+    workspace: String,
+    client: String,
+    /// The place of that app and workspace, with its lane; `None` if there is none.
+    place: Option<(Arc<Place>, usize)>,
+}
+
+/// Where the node's threads leave what they have to say.
+#[derive(Default)]
+struct Inbox(Mutex<(Vec<Answered>, Option<Waker>)>);
+
+/// What is said of a command.
+struct Answered {
+    lane: usize,
+    number: u64,
+    what: What,
+}
+
+enum What {
+    Reply(Reply),
+    Looked(Result<Carried, ApiError>),
+}
+
+/// A command whose answer takes the store.
+struct Asked {
+    lane: usize,
+    number: u64,
+    place: Arc<Place>,
+    look: Look,
+}
+
+impl Stream for SubmitStream {
+    type Item = Result<proto::StreamResponse, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        if this.ready.is_empty() {
+            this.read(task);
+            this.collect(task);
+            this.give_up(task);
+        }
+        match this.ready.pop_front() {
+            Some(answer) => Poll::Ready(Some(Ok(answer))),
+            None if this.is_open || this.in_flight > 0 => Poll::Pending,
+            None => Poll::Ready(this.failed.take().map(Err)),
+        }
+    }
+}
+
+impl SubmitStream {
+    pub(super) fn new(context: Arc<Context>, requests: Streaming<proto::StreamRequest>) -> Self {
+        let to_end = context.clone();
+        Self {
+            context,
+            requests,
+            is_open: true,
+            failed: None,
+            last: Last::default(),
+            lanes: Vec::new(),
+            behind: None,
+            inbox: Arc::default(),
+            replies: Vec::new(),
+            ready: VecDeque::new(),
+            in_flight: 0,
+            overdue: None,
+            ended: Box::pin(async move { to_end.ended().await }),
+        }
+    }
+
+    /// Reads requests and hands their commands over, as far as there are some and there is room.
+    fn read(&mut self, task: &mut TaskContext<'_>) {
+        if self.is_open && self.ended.as_mut().poll(task).is_ready() {
+            self.is_open = false;
+        }
+        for _ in 0..READ_AT_ONCE {
+            if !self.is_open || self.in_flight >= self.context.settings.stream_in_flight_max {
+                return;
+            }
+            match Pin::new(&mut self.requests).poll_next(task) {
+                Poll::Ready(Some(Ok(request))) => self.take(request),
+                Poll::Ready(Some(Err(status))) => {
+                    self.is_open = false;
+                    // What cannot be read has no id, so the stream ends with it.
+                    self.failed = Some(error::unreadable(&status).of_write().into());
+                }
+                Poll::Ready(None) => self.is_open = false,
+                Poll::Pending => return,
+            }
+        }
+        // There may be more, and nobody else would say so.
+        task.waker().wake_by_ref();
+    }
+
+    fn take(&mut self, request: proto::StreamRequest) {
+        let proto::StreamRequest { id, generation, request } = request;
+        let request = request.unwrap_or_default();
+        let since = Instant::now();
+        let index = match self.lane(generation, &request) {
+            Ok(index) => index,
+            Err(error) => {
+                let answer = answer(&self.context, id, since, Err(error));
+                return self.ready.push_back(answer);
+            }
+        };
+        let sent = self.send(index, generation, &request);
+        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
+        match sent {
+            Ok((place, include_proof)) => lane.wait(Waiting { id, since, place, include_proof }),
+            Err(error) => lane.answer_next(answer(&self.context, id, since, Err(error))),
+        }
+        self.in_flight = self.in_flight.saturating_add(1);
+    }
+
+    /// The lane of a request's workspace.
+    fn lane(&mut self, generation: u64, request: &proto::SubmitRequest) -> Result<usize, ApiError> {
+        let is_same = self.last.keep(request);
+        if self.behind.is_some_and(|behind| generation <= behind) {
+            return Err(Busy::Behind.into());
+        }
+        if let Some((_, lane)) = &self.last.place
+            && is_same
+        {
+            return Ok(*lane);
+        }
+        self.last.place = None;
+        let place = self.last.find(&self.context).inspect_err(|error| {
+            if error.outcome_of_write() != Outcome::Refused {
+                self.behind = Some(generation);
+            }
+        })?;
+        let known = self.lanes.iter().position(|lane| lane.partition == place.partition);
+        let lane = known.unwrap_or_else(|| {
+            self.lanes.push(Lane::new(place.partition));
+            self.lanes.len().saturating_sub(1)
+        });
+        self.last.place = Some((Arc::new(place), lane));
+        Ok(lane)
+    }
+
+    /// Hands a command over. Returns where it went, and whether it wants a proof.
+    fn send(
+        &mut self,
+        index: usize,
+        generation: u64,
+        request: &proto::SubmitRequest,
+    ) -> Result<(Arc<Place>, bool), ApiError> {
+        let (place, _) = self.last.place.as_ref().expect("the lane is that of a place");
+        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
+        lane.begin(generation, &self.context)?;
+        let deadline = read::deadline(request.deadline_ms)?;
+        let (key, client) = (read::key(&request.key)?, read::client(&self.last.client)?);
+        let body = read::command(request.command.as_ref())?;
+        let include_proof = body.include_proof;
+        let command = command(place, client, key, deadline, body);
+        let (inbox, number) = (self.inbox.clone(), lane.next());
+        let answer = move |reply| {
+            inbox.put(Answered { lane: index, number, what: What::Reply(reply) });
+        };
+        let sent = self.context.node.submit_in(&lane.chain, &place.app, command, answer);
+        sent.map_err(|error| self.context.not_asked(error)).inspect_err(|error| {
+            if error.outcome_of_write() != Outcome::Refused {
+                lane.fall_behind();
+            }
+        })?;
+        Ok((place.clone(), include_proof))
+    }
+
+    /// Takes what the node has said, and lets go what can be answered in its order.
+    fn collect(&mut self, task: &mut TaskContext<'_>) {
+        loop {
+            let mut replies = mem::take(&mut self.replies);
+            self.inbox.take(&mut replies, task.waker());
+            let is_last = replies.is_empty();
+            let mut asked = Vec::new();
+            for answered in replies.drain(..) {
+                asked.extend(self.settle(answered));
+            }
+            self.replies = replies;
+            self.look(asked);
+            if is_last {
+                return self.release();
+            }
+        }
+    }
+
+    /// Puts what was said of a command into its place, unless the store has to be asked first. What
+    /// nobody waits for any more is dropped.
+    fn settle(&mut self, answered: Answered) -> Option<Asked> {
+        let Answered { lane: index, number, what } = answered;
+        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
+        let waiting = lane.waiting(number)?;
+        let outcome = match what {
+            What::Reply(reply) => match settle(&waiting.place, waiting.include_proof, reply) {
+                Ok(Settled::Carried(carried)) => Ok(carried),
+                Ok(Settled::Look(look)) => {
+                    let place = waiting.place.clone();
+                    return Some(Asked { lane: index, number, place, look });
+                }
+                Err(error) => Err(error),
+            },
+            What::Looked(looked) => looked,
+        };
+        let answer = answer(&self.context, waiting.id, waiting.since, outcome);
+        lane.answer(number, answer);
+        None
+    }
+
+    /// Asks the store for the rest of some answers, off the async threads and all at once.
+    fn look(&self, asked: Vec<Asked>) {
+        if asked.is_empty() {
+            return;
+        }
+        let (context, inbox) = (self.context.clone(), self.inbox.clone());
+        tokio::task::spawn_blocking(move || {
+            for Asked { lane, number, place, look } in asked {
+                let what = What::Looked(look.look(&context, &place));
+                inbox.put(Answered { lane, number, what });
+            }
+        });
+    }
+
+    /// Gives up on commands that have waited as long as the server waits for anything.
+    fn give_up(&mut self, task: &mut TaskContext<'_>) {
+        let within = self.context.settings.answer_within;
+        while self.in_flight > 0 && self.ready.is_empty() {
+            let overdue = self.overdue.get_or_insert_with(|| Box::pin(tokio::time::sleep(within)));
+            if overdue.as_mut().poll(task).is_pending() {
+                return;
+            }
+            let context = &self.context;
+            let late = |it: &Waiting| answer(context, it.id, it.since, Err(unanswered(within)));
+            let waiting = self.lanes.iter_mut().filter_map(|lane| lane.give_up(within, late));
+            let oldest = waiting.min().unwrap_or_else(Instant::now);
+            overdue.as_mut().reset(oldest.checked_add(within).unwrap_or(oldest).into());
+            self.release();
+        }
+    }
+
+    fn release(&mut self) {
+        for lane in &mut self.lanes {
+            self.in_flight = self.in_flight.saturating_sub(lane.release(&mut self.ready));
+        }
+    }
+}
+
+fn answer(
+    context: &Context,
+    id: u64,
+    since: Instant,
+    answered: Result<Carried, ApiError>,
+) -> proto::StreamResponse {
+    use proto::stream_response::Outcome as Told;
+    let outcome = match counted(context, since, answered) {
+        Ok(carried) => Told::Done(write::carried(carried)),
+        Err(error) => Told::Error(error::message(error)),
+    };
+    proto::StreamResponse { id, outcome: Some(outcome) }
+}
+
+impl Last {
+    /// Keeps what a request says. Returns whether its place is that of the last one.
+    fn keep(&mut self, request: &proto::SubmitRequest) -> bool {
+        let keep = |kept: &mut String, said: &String| {
+            let is_same = said.is_empty() || kept == said;
+            if !is_same {
+                kept.clone_from(said);
+            }
+            is_same
+        };
+        keep(&mut self.client, &request.client);
+        let is_same_app = keep(&mut self.app, &request.app);
+        keep(&mut self.workspace, &request.workspace) && is_same_app
+    }
+
+    fn find(&self, context: &Context) -> Result<Place, ApiError> {
+        Place::of(context, name("app", &self.app)?, workspace(&self.workspace)?)
+    }
+}
+
+impl Inbox {
+    fn put(&self, answered: Answered) {
+        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        inside.0.push(answered);
+        let waker = inside.1.take();
+        drop(inside);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Takes all there is. If there is nothing, whoever asks is woken once there is.
+    fn take(&self, into: &mut Vec<Answered>, waker: &Waker) {
+        let mut inside = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        mem::swap(&mut inside.0, into);
+        if into.is_empty() {
+            inside.1 = Some(waker.clone());
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! `GET /v1/apps/{app}/workspaces/{ws}/…` and `GET /v1/apps/{app}/partitions/{p}/events`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::response::Response;
+use seriatim_core::Committed;
+use seriatim_json::write::{self, Fact};
+use seriatim_json::{Invalid, Problem, header};
+use seriatim_types::limits::NAME_BYTES_MAX;
+use seriatim_types::{NUMBER_MAX, Name, Number, PartitionId, Year};
+
+use super::events::{Listed, Span, list};
+use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
+use crate::answer;
+use crate::asked::{Asked, Query, whole};
+use crate::commands::Carried;
+use crate::context::Context;
+use crate::error::ApiError;
+use crate::settings::{LIMIT_DEFAULT, LIMIT_MAX, LIST_BYTES_MAX, WAIT_MS_MAX};
+
+/// The events of a workspace: a list, or all from there on.
+pub(crate) async fn of_workspace(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let known = &["from", "limit", "wait_ms", "min_offset"];
+    let (read, query) = workspace_read(context, &asked, known)?;
+    let span = span(&query)?;
+    if !asked.wants_stream() {
+        return Ok(listed(list(read.of_log(), span, body).await?));
+    }
+    let from = match asked.header("Last-Event-ID")? {
+        Some(id) => whole("Last-Event-ID", id, 0..=NUMBER_MAX)?.saturating_add(1),
+        None => span.from,
+    };
+    sse::stream(read.of_log(), from).await
+}
+
+/// The events of a partition.
+pub(crate) async fn of_partition(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let query = asked.query(&["from", "limit", "wait_ms", "min_offset"])?;
+    let span = span(&query)?;
+    let (app, partition) = (asked.app()?, asked.partition()?);
+    let read = LogRead::of_partition(context, app, partition, wait(&query)?).await?;
+    Ok(listed(list(read, span, body).await?))
+}
+
+/// One record.
+pub(crate) async fn record(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let id = asked.number("id", 1..=NUMBER_MAX)?;
+    let id = Number::new(id).expect("the range is that of numbers");
+    Ok(answer::ok(write::record(id, &super::record(read, id).await?)))
+}
+
+/// Records of a kind, by their ids.
+pub(crate) async fn records(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let known = &["kind", "from", "limit", "min_offset", "wait_ms"];
+    let (read, query) = workspace_read(context, &asked, known)?;
+    let kind = Name::new(query.required("kind")?).ok_or_else(|| {
+        let problem = Problem::NotAName { bytes_max: NAME_BYTES_MAX };
+        Invalid { field: "kind".to_owned(), problem }
+    })?;
+    let Span { from, limit, bytes_max, .. } = span(&query)?;
+    let page = super::records(read, kind, from, limit, bytes_max, write::record).await?;
+    let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
+    Ok(answer::ok(write::facts(&[("records", Fact::List(page.rows)), ("next", next)])))
+}
+
+/// One entity. Its key may hold slashes.
+pub(crate) async fn entity(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let key = asked.entity_key()?;
+    Ok(answer::ok(write::entity(&key, &super::entity(read, key.clone()).await?)))
+}
+
+/// Where a sequence stands.
+pub(crate) async fn sequence(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, query) = workspace_read(context, &asked, &["period", "min_offset", "wait_ms"])?;
+    let name = asked.name("name")?;
+    let period = query.number("period", 1..=9999)?;
+    let year = period.and_then(|year| Year::new(u16::try_from(year).ok()?));
+    let state = super::sequence(read, name.clone(), year).await?;
+    let next = state.next.as_ref().map(|(number, text)| (*number, text.as_str()));
+    Ok(answer::ok(write::sequence(&name, state.period, state.last, next)))
+}
+
+/// Where a client stands.
+pub(crate) async fn client(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let client = header::client(asked.part("client"))?;
+    let state = super::client(read, client.clone()).await?;
+    Ok(answer::ok(write::client(&client, state.last_client_sequence, state.last_offset)))
+}
+
+/// The receipt of a command.
+pub(crate) async fn receipt(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let client = header::client(asked.part("client"))?;
+    let key = header::key(asked.part("key"))?;
+    let Carried { app, workspace, partition, receipt, .. } =
+        super::receipt(read, client, key).await?;
+    Ok(answer::ok(write::receipt(&receipt, &app, &workspace, partition)))
+}
+
+/// The size and the root of the tree over a workspace's log.
+pub(crate) async fn head(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let (workspace, head) = super::head(read).await?;
+    Ok(answer::ok(write::head(&workspace, head.size, &head.root)))
+}
+
+/// That an event is among the first of a workspace's log.
+pub(crate) async fn proof(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, query) = workspace_read(context, &asked, &["size", "min_offset", "wait_ms"])?;
+    let offset = asked.number("offset", 1..=NUMBER_MAX)?;
+    let offset = Number::new(offset).expect("the range is that of numbers");
+    let size = query.number("size", 0..=NUMBER_MAX)?;
+    let Proven { proof, to: size, .. } = super::proof(read, offset, size).await?;
+    let (leaf, path, root) = (&proof.leaf, &proof.path, &proof.root);
+    Ok(answer::ok(write::inclusion(&write::Inclusion { offset, size, leaf, path, root })))
+}
+
+/// That a workspace's log only grew from one size to another.
+pub(crate) async fn consistency(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+) -> Result<Response, ApiError> {
+    let (read, query) = workspace_read(context, &asked, &["from", "to", "min_offset", "wait_ms"])?;
+    let from = whole("from", query.required("from")?, 0..=NUMBER_MAX)?;
+    let to = query.number("to", 0..=NUMBER_MAX)?;
+    let Proven { proof, from, to } = super::consistency(read, from, to).await?;
+    let (path, from_root, to_root) = (&proof.path, &proof.from_root, &proof.to_root);
+    let proof = write::Consistency { from, to, path, from_root, to_root };
+    Ok(answer::ok(write::consistency(&proof)))
+}
+
+/// The read that a request asks for, with the parameters that it may have.
+fn workspace_read(
+    context: Arc<Context>,
+    asked: &Asked,
+    known: &'static [&'static str],
+) -> Result<(WorkspaceRead, Query), ApiError> {
+    let query = asked.query(known)?;
+    let (app, workspace) = (asked.app()?, asked.workspace()?);
+    let read = WorkspaceRead::new(context, app, workspace, wait(&query)?)?;
+    Ok((read, query))
+}
+
+fn wait(query: &Query) -> Result<Wait, ApiError> {
+    let min_offset = query.number("min_offset", 0..=NUMBER_MAX)?.unwrap_or(0);
+    let within = query.number("wait_ms", 0..=WAIT_MS_MAX)?.map(Duration::from_millis);
+    Ok(Wait { min_offset, within })
+}
+
+fn span(query: &Query) -> Result<Span, ApiError> {
+    let wait = query.number("wait_ms", 0..=WAIT_MS_MAX)?.unwrap_or(0);
+    Ok(Span {
+        from: query.number("from", 0..=NUMBER_MAX)?.unwrap_or(1),
+        limit: query.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
+        wait: Duration::from_millis(wait),
+        bytes_max: LIST_BYTES_MAX,
+    })
+}
+
+fn body(committed: &Committed, workspace: &str, partition: PartitionId) -> Vec<u8> {
+    write::event(&committed.event, workspace, partition, &committed.leaf)
+}
+
+fn listed(listed: Listed<Vec<u8>>) -> Response {
+    let Listed { events, next, last } = listed;
+    answer::ok(write::events(events, next, Number::new(last)))
+}

@@ -1,0 +1,207 @@
+//! What a client may cost: connections, headers, bodies, time.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use prost::Message;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use seriatim_node::{Settings as NodeSettings, schema};
+use seriatim_server::Settings;
+use seriatim_storage::faulty::CallKind;
+use seriatim_storage::memory::MemoryStore;
+use seriatim_testkit::{HttpClient, request};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::codegen::tokio_stream;
+use tonic::{Code, Request};
+use tonic_prost::ProstCodec;
+
+use crate::failures::{Gate, Way};
+use crate::grpc::failed;
+use crate::raw::Raw;
+use crate::world::{NOTED, PATIENCE, World, error, json, key};
+
+const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
+const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
+
+fn world(settings: Settings) -> World {
+    let store = Arc::new(MemoryStore::new(&schema()));
+    let world = World::ready(store, NodeSettings::default(), settings);
+    world.define_shop();
+    world
+}
+
+fn quick() -> Settings {
+    let soon = Duration::from_millis(100);
+    Settings { header_within: soon, body_within: soon, ..Settings::default() }
+}
+
+fn connect(world: &World) -> TcpStream {
+    let stream = TcpStream::connect(world.address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+#[test]
+fn a_thousand_connections_at_once_are_all_answered_and_all_told() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let world = world(Settings::default());
+    let mut clients: Vec<HttpClient> = (0..1000).map(|_| world.client()).collect();
+    for (number, client) in (0..).zip(&mut clients) {
+        let key = key(number);
+        let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "many")];
+        client.write(&request("POST", COMMANDS, &headers, NOTED.as_bytes())).unwrap();
+    }
+    let mut offsets: Vec<u64> = Vec::new();
+    for client in &mut clients {
+        let answer = client.read_answer().unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        offsets.push(json(&answer)["first_offset"].as_u64().unwrap());
+    }
+    offsets.sort_unstable();
+    assert_eq!(offsets, (1..=1000).collect::<Vec<_>>());
+    let path = "/v1/apps/shop/workspaces/store-1/events?from=1001";
+    for client in &mut clients {
+        client.write(&request("GET", path, &[("Accept", "text/event-stream")], b"")).unwrap();
+    }
+    for client in &mut clients {
+        assert_eq!(client.read_head().unwrap().0, 200);
+    }
+    world.commit(5000, NOTED);
+    for client in &mut clients {
+        assert!(client.read_event().unwrap().unwrap().starts_with("id: 1001\n"));
+    }
+}
+
+#[test]
+fn a_client_that_does_not_come_to_its_request_loses_its_place() {
+    let world = world(Settings { connections_max: 1, ..quick() });
+    for begun in [
+        &b""[..],
+        b"P",
+        b"PRI * HTTP/2.0\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
+        b"GET /livez HTTP/1.1\r\nHost: x\r\n",
+        b"POST /v1/apps HTTP/1.1\r\nHost: x\r\nA: b",
+    ] {
+        let mut slow = connect(&world);
+        slow.write_all(begun).unwrap();
+        let mut rest = Vec::new();
+        // The end may be a hard one. Either way it comes, and the next one has the place.
+        drop(slow.read_to_end(&mut rest));
+        assert_eq!(world.get("/livez").status, 200, "{}", String::from_utf8_lossy(begun));
+    }
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_waited_for() {
+    let world = world(quick());
+    let mut slow = world.client();
+    let key = key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "slow")];
+    let command = request("POST", COMMANDS, &headers, NOTED.as_bytes());
+    slow.write(&command[..command.len() - 1]).unwrap();
+    let body = error(&slow.read_answer().unwrap(), 400, "INVALID_ARGUMENT");
+    assert_eq!((body["field"].as_str(), body["outcome"].as_str()), (Some("body"), Some("refused")));
+    let grpc = world.grpc();
+    let mut client = tonic::client::Grpc::new(grpc.channel.clone());
+    grpc.runtime.block_on(client.ready()).unwrap();
+    let never = tokio_stream::pending::<seriatim_api::SubmitRequest>();
+    let path = PathAndQuery::from_static(SUBMIT);
+    let codec = ProstCodec::<_, seriatim_api::SubmitResponse>::default();
+    let late = grpc.wait(client.client_streaming(Request::new(never), path, codec));
+    let body = failed(late, Code::InvalidArgument, "INVALID_ARGUMENT");
+    assert_eq!(body["message"], "message: the message was not sent within 100 ms");
+    assert_eq!(world.last_offset(), 0);
+}
+
+#[test]
+fn heads_that_are_too_large_are_refused_with_431() {
+    let world = world(Settings::default());
+    let many: String = (0..101).map(|number| format!("H{number}: x\r\n")).collect();
+    let long = format!("H: {}\r\n", "x".repeat(65 * 1024));
+    for headers in [many, long] {
+        let mut client = world.client();
+        let head = format!("GET /livez HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+        client.write(head.as_bytes()).unwrap();
+        assert_eq!(client.read_answer().unwrap().status, 431);
+    }
+    let grpc = world.grpc();
+    let mut health = Request::new(seriatim_api::GetVersionRequest {});
+    let long = "x".repeat(65 * 1024).parse().unwrap();
+    health.metadata_mut().insert("h", long);
+    assert!(grpc.wait(grpc.partitions().get_version(health)).is_err());
+    let version = grpc.wait(grpc.partitions().get_version(seriatim_api::GetVersionRequest {}));
+    assert!(version.is_ok(), "the connection goes on");
+}
+
+/// The server closed at once, and the client lost the answer with the connection.
+#[test]
+fn a_client_that_sends_all_of_a_body_that_is_too_large_reads_the_answer() {
+    let world = world(Settings::default());
+    let key = key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "large")];
+    let command = request("POST", COMMANDS, &headers, &vec![b' '; 8 * 1024 * 1024]);
+    for _ in 0..5 {
+        let mut client = world.client();
+        client.write(&command).unwrap();
+        error(&client.read_answer().unwrap(), 413, "TOO_LARGE");
+    }
+}
+
+#[test]
+fn one_connection_has_so_many_requests_open_and_no_more() {
+    let world = world(Settings { streams_per_connection_max: 2, ..Settings::default() });
+    world.commit(1, NOTED);
+    let grpc = world.grpc();
+    let wait = |wait_ms| seriatim_api::ListEventsRequest {
+        log: Some(seriatim_api::Log {
+            app: "shop".to_owned(),
+            log: Some(seriatim_api::log::Log::Workspace("store-1".to_owned())),
+        }),
+        from: 2,
+        wait_ms,
+        ..Default::default()
+    };
+    // By its first answer the client knows how many it may have.
+    grpc.wait(grpc.reads().list_events(wait(0))).unwrap();
+    let began = Instant::now();
+    grpc.runtime.block_on(async {
+        let ask = || {
+            let mut reads = grpc.reads();
+            tokio::spawn(async move { reads.list_events(wait(200)).await.unwrap() })
+        };
+        for asked in [ask(), ask(), ask()] {
+            asked.await.unwrap();
+        }
+    });
+    assert!(began.elapsed() >= Duration::from_millis(400), "the third waits for the first two");
+}
+
+#[test]
+fn the_time_that_a_client_waits_is_the_deadline_of_its_command() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    world.define_shop();
+    let mut raw = Raw::connect(&world);
+    let mut submit = |timeout: &str, number: u64| {
+        let request = crate::grpc::request("store-1", number, NOTED);
+        let answer = raw.call(SUBMIT, &[("grpc-timeout", timeout)], &request.encode_to_vec());
+        answer.status().map(|status| (status.code(), crate::grpc::error(&status)))
+    };
+    // One that comes in the millisecond in which it was sent is in time.
+    let (number, (code, body)) =
+        (1..10_000).find_map(|number| submit("0m", number).map(|late| (number, late))).unwrap();
+    assert_eq!(code, Code::DeadlineExceeded);
+    assert_eq!(body["outcome"], "not_written", "it came too late: {body}");
+    assert_eq!(submit("50S", number), None);
+    gate.set(Way::Held(CallKind::Sync));
+    let (code, body) = submit("10m", number + 1).unwrap();
+    assert_eq!(code, Code::DeadlineExceeded);
+    assert_eq!(body["outcome"], "unknown", "it was on its way: {body}");
+    gate.set(Way::Free);
+    assert_eq!(submit("50S", number + 1), None);
+    assert_eq!(world.last_offset(), number + 1);
+}

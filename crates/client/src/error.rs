@@ -1,0 +1,159 @@
+//! What a caller learns when something was not done, and what to do then.
+//!
+//! ```text
+//!  Refused      never written          something has to change first; its key is still free
+//!  NotWritten   not by any attempt     send it again, with any key
+//!  Unknown      perhaps written        send it again with the same key: that resolves it
+//! ```
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use crate::key::Key;
+
+/// Why a command was not carried out, or may not have been: the three answers.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SubmitError {
+    /// It was never written and left no trace. The same will be refused again unless something
+    /// changes; code and facts say what.
+    #[error("refused: {error}")]
+    Refused {
+        /// The command's key.
+        key: Key,
+        /// Why.
+        error: Error,
+    },
+    /// It was not written, and nothing of it is under way. Send it again, with any key.
+    #[error("not written: {error}")]
+    NotWritten {
+        /// The command's key.
+        key: Key,
+        /// Why.
+        error: Error,
+    },
+    /// It may have been written. Send the same command again with this key: that resolves it.
+    #[error("perhaps written, to be sent again with the key {key}: {error}")]
+    Unknown {
+        /// The command's key.
+        key: Key,
+        /// Why nobody knows.
+        error: Error,
+    },
+}
+
+/// Why a request was not answered as was asked.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Error {
+    code: Cow<'static, str>,
+    message: String,
+    is_retryable: bool,
+    retry_after: Option<Duration>,
+    facts: Map<String, Value>,
+}
+
+impl SubmitError {
+    /// The stable code: see [`Error::code`].
+    #[must_use]
+    pub fn code(&self) -> &str {
+        self.error().code()
+    }
+
+    /// The command's key.
+    #[must_use]
+    pub fn key(&self) -> Key {
+        let (Self::Refused { key, .. } | Self::NotWritten { key, .. } | Self::Unknown { key, .. }) =
+            self;
+        *key
+    }
+
+    /// What is behind it.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        let (Self::Refused { error, .. }
+        | Self::NotWritten { error, .. }
+        | Self::Unknown { error, .. }) = self;
+        error
+    }
+}
+
+impl Error {
+    /// The server could not be reached, or the connection broke before the answer.
+    pub const UNAVAILABLE: &str = "UNAVAILABLE";
+
+    /// The client's deadline has passed before there was an answer.
+    pub const DEADLINE_EXCEEDED: &str = "DEADLINE_EXCEEDED";
+
+    /// What the server said cannot be: an answer without its parts, a log with a hole.
+    pub const BAD_ANSWER: &str = "BAD_ANSWER";
+
+    pub(crate) const INVALID_ARGUMENT: &str = "INVALID_ARGUMENT";
+
+    /// The stable code of the HTTP contract, or one of those that only a client can find:
+    /// [`UNAVAILABLE`](Self::UNAVAILABLE), [`BAD_ANSWER`](Self::BAD_ANSWER), or the name of the
+    /// gRPC status when it is not Seriatim that answers.
+    #[must_use]
+    pub fn code(&self) -> &str {
+        &self.code
+    }
+
+    /// A sentence for people.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Whether the same can succeed later without anybody changing anything.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.is_retryable
+    }
+
+    /// How long the server asks to wait before that.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+
+    /// What else there is to know, by name: the members of the body over HTTP.
+    #[must_use]
+    pub fn facts(&self) -> &Map<String, Value> {
+        &self.facts
+    }
+
+    pub(crate) fn new(code: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
+        Self {
+            code: code.into(),
+            message: message.into(),
+            is_retryable: false,
+            retry_after: None,
+            facts: Map::new(),
+        }
+    }
+
+    pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
+        let error = Self::new(Self::INVALID_ARGUMENT, format!("{field}: {why}"));
+        error.with("field", field)
+    }
+
+    pub(crate) fn bad_answer(message: impl Into<String>) -> Self {
+        Self::new(Self::BAD_ANSWER, message)
+    }
+
+    pub(crate) fn retryable(mut self, after: Option<Duration>) -> Self {
+        self.is_retryable = true;
+        self.retry_after = after;
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, fact: impl Into<Value>) -> Self {
+        self.facts.insert(name.to_owned(), fact.into());
+        self
+    }
+
+    pub(crate) fn with_facts(self, facts: Map<String, Value>) -> Self {
+        Self { facts, ..self }
+    }
+}

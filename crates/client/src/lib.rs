@@ -1,0 +1,91 @@
+//! The client of a Seriatim server: commands, reads and subscriptions over the network.
+//!
+//! ```text
+//!  Client ─ app ─► App ─ create, define_… ─► sequences, kinds of records and of workspaces
+//!                   ├─ workspace ─► Workspace ─┬─ submit ─► all numbers of the command
+//!                   │                          ├─ record, entity, sequence, events, proof, …
+//!                   │                          └─ subscribe ─► what is stored, then what comes
+//!                   └─ partition ─► Partition ─ events, subscribe, restart
+//! ```
+//!
+//! ```
+//! use seriatim_client::{AppOptions, Client, Command, Numbering, RecordClass, next_text};
+//! use serde_json::json;
+//!
+//! # use std::sync::Arc;
+//! # use seriatim_node::{Node, SystemClock, schema};
+//! # use seriatim_storage::memory::MemoryStore;
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let address = "http://127.0.0.1:7600"; // of `seriatim dev`
+//! #   let (store, clock) = (MemoryStore::new(&schema()), Arc::new(SystemClock::new()));
+//! #   let node = Arc::new(Node::open(Arc::new(store), clock.clone(), Default::default()));
+//! #   let any = "127.0.0.1:0".parse()?;
+//! #   let server = seriatim_server::Server::bind(any, node, clock, Default::default()).await?;
+//! #   let address = &format!("http://{}", server.address());
+//! #   tokio::spawn(server.run(std::future::pending()));
+//!     let client = Client::builder().client_id("till-4").connect(address)?;
+//!     let shop = client.app("shop");
+//!     shop.create(AppOptions::default()).await?;
+//!     shop.define_record("invoice", RecordClass::C).await?;
+//!     shop.define_sequence("invoice", Numbering::yearly("INV-{yyyy}-{n:06}")).await?;
+//!
+//!     let store = shop.workspace("store-1");
+//!     let command = Command::new("InvoiceIssued")
+//!         .create(1, "invoice", json!({"number": next_text("invoice"), "total_cents": 1250}));
+//!     let submitted = store.submit(command).await?;
+//!     let number = submitted.number("invoice").expect("the command draws one");
+//!     assert_eq!(number.number, 1);
+//!
+//!     let event = store.subscribe(1).next().await?;
+//!     assert_eq!(event.name, "InvoiceIssued");
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The guide is `docs/guide/client.md`.
+//!
+//! **Invariants**
+//! - Every attempt of a command has the same key, so trying again cannot become a second event.
+//! - The answer is the right one of four: done, refused, not written, unknown. What says *not
+//!   written* is not under way any more.
+//! - Commands of one client to one workspace that get a receipt are carried out in the order in
+//!   which they were submitted, across answers of a busy server, broken connections and a server that
+//!   is killed.
+//!
+//! **Deliberately absent:** a way to take back a command that was submitted, and blocking calls.
+
+mod app;
+mod client;
+mod command;
+mod definitions;
+mod error;
+mod event;
+mod failure;
+mod key;
+mod partition;
+mod proof;
+mod reads;
+mod receipt;
+mod retry;
+mod submitter;
+mod subscription;
+mod workspace;
+
+pub use app::App;
+pub use client::{BadAddress, Client, ClientBuilder};
+pub use command::{Command, Condition, drawn, id_of, literal, next, next_text};
+pub use definitions::{
+    AppInfo, AppOptions, Definitions, Numbering, RecordClass, RecordIds, RecordKind, Reset,
+    Retention,
+};
+pub use error::{Error, SubmitError};
+pub use event::{Change, Event, Events, Origin};
+pub use key::{Key, NotAKey};
+pub use partition::{Partition, PartitionState, PartitionStatus};
+pub use proof::{Consistency, Hash, Head, Proof};
+pub use reads::{ClientState, Entity, Record, Records, SequenceState};
+pub use receipt::{NumberDrawn, Receipt, Submitted};
+pub use retry::RetryPolicy;
+pub use subscription::Subscription;
+pub use workspace::{Submission, Workspace};

@@ -27,6 +27,7 @@ mod contenders;
 pub mod fill;
 mod filled;
 mod machine;
+pub mod network;
 pub mod node;
 mod reads;
 mod reopen;
@@ -46,6 +47,7 @@ use anyhow::Result;
 use tempfile::TempDir;
 
 use crate::filled::Filled;
+use crate::network::NetworkSizes;
 use crate::node::NodeSizes;
 use crate::report::{Report, Table};
 use crate::sequencer::SequencerSizes;
@@ -114,6 +116,19 @@ pub fn node(options: &Options, sizes: &NodeSizes) -> Result<Report> {
     let mode = format!("{}: {} rounds", options.sizes.name, sizes.rounds);
     let facts = machine::facts(options, mode, run.started.elapsed())?;
     Ok(Report { title: "Node".to_owned(), facts, tables })
+}
+
+/// Runs all measurements through the network, with the binary `seriatim` that lies beside this one.
+///
+/// # Errors
+///
+/// When the server fails, or its log is not what it has acknowledged.
+pub fn network(options: &Options, sizes: &NetworkSizes) -> Result<Report> {
+    let run = Run { options, started: Instant::now() };
+    let tables = network::measure(&run, sizes)?;
+    let mode = format!("{}: {} s for each load", options.sizes.name, sizes.seconds);
+    let facts = machine::facts(options, mode, run.started.elapsed())?;
+    Ok(Report { title: "Network".to_owned(), facts, tables })
 }
 
 /// A run that is under way.

@@ -41,7 +41,7 @@ pub(crate) fn resident_kib() -> Result<u64> {
 }
 
 /// The first value of a name in one of the system's files of names and values.
-fn field(file: &str, name: &str) -> Result<String> {
+pub(crate) fn field(file: &str, name: &str) -> Result<String> {
     let text = fs::read_to_string(file)?;
     let lines = text.lines().filter_map(|line| line.split_once(':'));
     let mut values = lines.filter(|(known, _)| known.trim() == name);

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use seriatim_bench::fill::{self, Then};
+use seriatim_bench::network::NetworkSizes;
 use seriatim_bench::node::{NodeSizes, ready};
 use seriatim_bench::sequencer::{SequencerSizes, touch};
 use seriatim_bench::sizes::Sizes;
-use seriatim_bench::{Options, node, sequencer, storage};
+use seriatim_bench::{Options, network, node, sequencer, storage};
 
 const USAGE: &str = "\
-usage: bench storage|sequencer|node [--short | --long] [--folder DIR] [--report FILE] [-o json]
+usage: bench storage|sequencer|node|network [--short | --long] [--folder DIR] [--report FILE] [-o json]
 
   --short        about a minute (the default)
   --long         about ten minutes
@@ -57,6 +58,10 @@ fn main() -> Result<ExitCode> {
         Subject::Sequencer => sequencer(&options, &SequencerSizes::short())?,
         Subject::Node if options.sizes.name == "long" => node(&options, &NodeSizes::long())?,
         Subject::Node => node(&options, &NodeSizes::short())?,
+        Subject::Network if options.sizes.name == "long" => {
+            network(&options, &NetworkSizes::long())?
+        }
+        Subject::Network => network(&options, &NetworkSizes::short())?,
     };
     print!("{}", if asked.json { report.json() } else { report.text() });
     if let Some(file) = asked.report {
@@ -69,6 +74,7 @@ enum Subject {
     Storage,
     Sequencer,
     Node,
+    Network,
 }
 
 struct Asked {
@@ -86,6 +92,7 @@ impl Asked {
             "storage" => Subject::Storage,
             "sequencer" => Subject::Sequencer,
             "node" => Subject::Node,
+            "network" => Subject::Network,
             _ => return None,
         };
         let mut asked = Self {

@@ -115,7 +115,8 @@ impl Table {
     }
 
     fn row_json(&self, (label, values): &(String, Vec<f64>)) -> String {
-        let values = self.columns.iter().zip(values).map(|(name, it)| (*name, it.to_string()));
+        let number = |it: &f64| if it.is_nan() { "null".to_owned() } else { it.to_string() };
+        let values = self.columns.iter().zip(values).map(|(name, it)| (*name, number(it)));
         let label = std::iter::once(("row", quoted(label)));
         format!("{{{}}}", members(label.chain(values), ", "))
     }
@@ -140,8 +141,11 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Three figures that mean something, and thousands apart.
+/// Three figures that mean something, and thousands apart. What there is none of is no number.
 fn number(value: f64) -> String {
+    if value.is_nan() {
+        return "–".to_owned();
+    }
     let decimals = match value.abs() {
         100.0.. => 0,
         10.0.. => 1,
@@ -166,8 +170,9 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_grouped() {
-        let written = [0.004_56, 0.987_6, 12.34, 123.4, 1_234.5, 1_234_567.0].map(number);
-        assert_eq!(written, ["0.0046", "0.99", "12.3", "123", "1,234", "1,234,567"]);
+        let values = [0.004_56, 0.987_6, 12.34, 123.4, 1_234.5, 1_234_567.0, f64::NAN];
+        let expected = ["0.0046", "0.99", "12.3", "123", "1,234", "1,234,567", "–"];
+        assert_eq!(values.map(number), expected);
     }
 
     #[test]

@@ -1,51 +1,80 @@
 //! The binary `seriatim`.
+//!
+//! ```text
+//!  arguments ─► task ─┬─► dev, serve, config …          this machine
+//!                     └─► app, submit, log … ─► client ─► a server
+//!            ◄── standard output: what was asked for    exit code: how it ended
+//!            ◄── standard error: progress, what went wrong, what to do next
+//! ```
 
-mod dev;
+mod args;
+mod bench;
+mod completion;
+mod config;
+mod demo;
+mod document;
+mod exit;
+mod handles;
+mod nouns;
+mod output;
+mod progress;
+mod remote;
+mod serve;
+mod settings;
 mod signals;
+mod submit;
+mod twins;
+mod verify;
 mod welcome;
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use anyhow::Result;
+use clap::Parser;
 
-/// An event-sourcing server: every command gets its place, exactly once.
-#[derive(Parser)]
-#[command(name = "seriatim", version, disable_help_subcommand = true)]
-struct Cli {
-    #[command(subcommand)]
-    command: Task,
-}
-
-#[derive(Subcommand)]
-enum Task {
-    /// Runs a server on this machine, for development: no configuration, no authentication, data kept.
-    Dev {
-        /// The address to listen on. It must be one of this machine's own: there is no authentication.
-        #[arg(long, default_value = "127.0.0.1:7600")]
-        listen: SocketAddr,
-        /// The folder that holds the data. It is made if it is not there.
-        #[arg(long, default_value = "./.seriatim")]
-        data: PathBuf,
-    },
-    /// Says which version this is.
-    Version,
-}
+use args::{Cli, Common, Task};
+use document::{object, of};
+use exit::Exit;
+use nouns::{
+    app, client, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
+};
+use output::Form;
+use remote::ask;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Task::Dev { listen, data } => dev::run(listen, &data),
-        Task::Version => {
-            println!("seriatim {}", env!("CARGO_PKG_VERSION"));
-            Ok(())
-        }
+    let Cli { common, task } = Cli::parse();
+    let exit = match run(&common, &task) {
+        Ok(()) => Exit::Done,
+        Err(error) => exit::report(&error, common.output == Form::Json),
     };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("seriatim: {error:#}");
-            ExitCode::FAILURE
+    exit.into()
+}
+
+fn run(common: &Common, task: &Task) -> Result<()> {
+    match task {
+        Task::Dev(args) => serve::dev(args),
+        Task::Serve(args) => serve::serve(args),
+        Task::App(task) => ask(common, None, async |remote| app::run(&remote, task).await),
+        Task::Sequence(task) => ask(common, None, async |it| sequence::run(&it, task).await),
+        Task::Kind(task) => ask(common, None, async |it| kind::run(&it, task).await),
+        Task::Workspace(task) => ask(common, None, async |it| workspace::run(&it, task).await),
+        Task::Submit(args) => submit::run(common, args),
+        Task::Log(task) => ask(common, None, async |it| log::run(&it, task).await),
+        Task::Record(task) => ask(common, None, async |it| record::run(&it, task).await),
+        Task::Entity(task) => ask(common, None, async |it| entity::run(&it, task).await),
+        Task::Receipt(task) => ask(common, None, async |it| receipt::run(&it, task).await),
+        Task::Client(task) => ask(common, None, async |it| client::run(&it, task).await),
+        Task::Partition(task) => ask(common, None, async |it| partition::run(&it, task).await),
+        Task::Proof(task) => ask(common, None, async |it| proof::run(&it, task).await),
+        Task::Verify(args) => verify::run(common, args),
+        Task::Bench(args) => bench::run(common, args),
+        Task::Demo => demo::run(),
+        Task::Config(task) => settings::run(common.output, task),
+        Task::Completion { shell } => completion::print_for(*shell),
+        Task::Version => {
+            let version = env!("CARGO_PKG_VERSION");
+            let document = object([("name", of("seriatim")), ("version", of(version))]);
+            Ok(common.output.print_as(&document, || format!("seriatim {version}"))?)
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What `seriatim dev` says.
+//! What a server says.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -11,15 +11,19 @@ pub(crate) fn say(text: impl std::fmt::Display) {
     drop(writeln!(std::io::stdout(), "{text}"));
 }
 
-/// Where the server is, and what to try first.
-pub(crate) fn text(address: SocketAddr, data: &Path) -> String {
+/// Where the server is, and for development what to try first.
+pub(crate) fn text(address: SocketAddr, data: &Path, is_dev: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let data = data.display();
-    format!(
-        r#"Seriatim {version} listens on http://{address}
-Data is kept in {data}. Ctrl-C stops.
+    let place = format!(
+        "Seriatim {version} listens on http://{address}\nData is kept in {data}. Ctrl-C stops."
+    );
+    if is_dev { format!("{place}\n\n{}", first_steps(address)) } else { place }
+}
 
-Try it: an app, a sequence, and a command that draws its next number.
+fn first_steps(address: SocketAddr) -> String {
+    format!(
+        r#"Try it: an app, a sequence, and a command that draws its next number.
 
   curl -X POST http://{address}/v1/apps -d '{{"name":"shop"}}'
   curl -X PUT http://{address}/v1/apps/shop/sequences/invoice -d '{{"format":"INV-{{yyyy}}-{{n:06}}","reset":"yearly"}}'

@@ -84,7 +84,8 @@ mod tests {
 
     #[test]
     fn commands_are_found_in_console_blocks_alone() {
-        let page = "a\n```sh\n$ no\n```\n```console\n$ one \\\n  more\nx\n\ny\n\n$ two\n```\n$ not\n";
+        let page =
+            "a\n```sh\n$ no\n```\n```console\n$ one \\\n  more\nx\n\ny\n\n$ two\n```\n$ not\n";
         let expected = |lines: &[&str]| lines.iter().map(|&line| line.to_owned()).collect();
         assert_eq!(
             shown(page),

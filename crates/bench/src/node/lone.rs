@@ -60,7 +60,7 @@ fn commands(folder: &Path, count: u64) -> Result<Vec<f64>> {
     (100..100 + count).map(one).collect()
 }
 
-fn syncs(path: &Path, count: u64) -> Result<Vec<f64>> {
+pub(crate) fn syncs(path: &Path, count: u64) -> Result<Vec<f64>> {
     let mut file = File::create_new(path)?;
     let one = |_| {
         let started = Instant::now();

@@ -3,7 +3,7 @@
 mod flood;
 mod levels;
 mod load;
-mod lone;
+pub(crate) mod lone;
 pub mod ready;
 mod recording;
 mod shop;

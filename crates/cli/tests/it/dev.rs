@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use seriatim_testkit::{HttpAnswer, HttpClient, request};
 
-use crate::process::{Dev, run};
+use crate::process::Dev;
 
 /// A line that somebody copies from the terminal, as the shell and curl understand it.
 fn curl(client: &mut HttpClient, line: &str) -> HttpAnswer {
@@ -124,11 +124,4 @@ fn a_second_signal_ends_it_at_once() {
     assert_eq!(status.code(), Some(130));
     let dev = Dev::start(folder.path());
     assert_eq!(dev.client().send("GET", "/v1/apps/shop", &[], b"").unwrap().status, 200);
-}
-
-#[test]
-fn the_version_is_said() {
-    let output = run(&["version"]);
-    let said = format!("seriatim {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!((output.status.code(), output.stdout), (Some(0), said.into_bytes()));
 }

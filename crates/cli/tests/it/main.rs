@@ -1,6 +1,14 @@
 //! The real binary, from outside.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking, and say so briefly")]
 
+mod commands;
+mod configuration;
 mod dev;
+mod documents;
+mod failures;
+mod pages;
 mod process;
+mod shop;
+mod tools;
+mod verify;
 mod wrong;

@@ -1,6 +1,6 @@
 //! A process that runs the binary.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
@@ -13,10 +13,45 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     command(arguments).stdin(Stdio::null()).output().unwrap()
 }
 
-fn command(arguments: &[&str]) -> Command {
+/// The binary with arguments. It hears nothing of what is set around the tests.
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_seriatim"));
+    let ours = std::env::vars_os().map(|(name, _)| name);
+    for name in ours.filter(|name| name.to_string_lossy().starts_with("SERIATIM")) {
+        command.env_remove(name);
+    }
     command.args(arguments);
     command
+}
+
+/// What a command came to.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    /// What it printed, if it ended well.
+    pub(crate) fn ok(self) -> String {
+        assert_eq!((self.code, self.err.as_str()), (Some(0), ""), "{}", self.out);
+        self.out
+    }
+
+    /// What it complained about, if it ended with this code and printed nothing else.
+    pub(crate) fn failed(self, code: i32) -> String {
+        assert_eq!((self.code, self.out.as_str()), (Some(code), ""), "{}", self.err);
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self.err
+    }
 }
 
 /// A server that runs. It is killed when it is dropped.
@@ -31,8 +66,12 @@ pub(crate) struct Dev {
 impl Dev {
     /// Starts a server on a data folder, and waits until it says that it is ready.
     pub(crate) fn start(data: &Path) -> Self {
-        let arguments = ["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
-        let mut child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let data = data.to_str().unwrap();
+        Self::spawn(command(&["dev", "--listen", "127.0.0.1:0", "--data", data]))
+    }
+
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut said = String::new();
         while !said.lines().any(|line| line.starts_with("Ready")) {
@@ -47,8 +86,34 @@ impl Dev {
         HttpClient::connect(self.address).unwrap()
     }
 
+    /// The binary as a client of this server.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = command(arguments);
+        command.env("SERIATIM_SERVER", format!("http://{}", self.address)).stdin(Stdio::null());
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().unwrap().into()
+    }
+
+    /// The same, with something on standard input.
+    pub(crate) fn run_with(&self, arguments: &[&str], input: &str) -> Ran {
+        let mut command = self.command(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap().into()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Lets it end in good order.
+    pub(crate) fn end(self) {
+        self.signal(Signal::TERM);
+        assert!(self.ended().0.success());
     }
 
     /// The rest of what it says, until it ends.

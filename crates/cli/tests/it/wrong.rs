@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::process::{Dev, run};
 
 /// What it says on its way out, which must be one line for people.
-fn complaint(listen: &str, data: &Path) -> String {
+fn complaint(code: i32, listen: &str, data: &Path) -> String {
     let output = run(&["dev", "--listen", listen, "--data", data.to_str().unwrap()]);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(code), "{said}");
     assert!(said.starts_with("seriatim: ") && said.lines().count() == 1, "{said}");
     assert!(!said.contains("panicked") && !said.contains("{ "), "{said}");
     said
@@ -21,7 +21,7 @@ fn an_address_that_others_can_reach_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     for listen in ["0.0.0.0:0", "[::]:0", "192.168.0.1:7600"] {
-        let said = complaint(listen, &data);
+        let said = complaint(2, listen, &data);
         assert!(said.contains("no authentication") && said.contains("127.0.0.1"), "{said}");
     }
     assert!(!data.exists(), "nothing was made");
@@ -32,7 +32,7 @@ fn an_address_that_is_taken_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = complaint(&address, folder.path());
+    let said = complaint(1, &address, folder.path());
     assert!(said.contains(&address) && said.contains("--listen"), "{said}");
 }
 
@@ -40,7 +40,7 @@ fn an_address_that_is_taken_is_named() {
 fn a_folder_that_is_in_use_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let _dev = Dev::start(folder.path());
-    let said = complaint("127.0.0.1:0", folder.path());
+    let said = complaint(1, "127.0.0.1:0", folder.path());
     let name = folder.path().to_str().unwrap();
     assert!(said.contains("in use") && said.contains(name), "{said}");
 }
@@ -50,12 +50,12 @@ fn a_folder_that_is_none_or_is_damaged_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "something else").unwrap();
-    let said = complaint("127.0.0.1:0", &file);
+    let said = complaint(1, "127.0.0.1:0", &file);
     assert!(said.contains(file.to_str().unwrap()), "{said}");
     let data = folder.path().join("data");
     Dev::start(&data).kill();
     damage(&data);
-    let said = complaint("127.0.0.1:0", &data);
+    let said = complaint(1, "127.0.0.1:0", &data);
     assert!(said.contains(data.to_str().unwrap()), "{said}");
 }
 
@@ -72,10 +72,12 @@ fn damage(folder: &Path) {
 
 #[test]
 fn wrong_arguments_are_explained() {
-    for arguments in [&["dev", "--listen", "here"][..], &["dev", "--port", "1"], &["serve"], &[]] {
+    for arguments in [&["dev", "--port", "1"][..], &["server"], &[]] {
         let output = run(arguments);
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("Usage") || said.contains("--help"), "{said}");
     }
+    let said = complaint(2, "here", Path::new("unused"));
+    assert!(said.contains("--listen") && said.contains("127.0.0.1:7600"), "{said}");
 }

@@ -1,22 +1,23 @@
-//! `seriatim dev`: a server on this machine.
+//! `seriatim dev` and `seriatim serve`: a server on this machine.
 //!
 //! ```text
 //!  open the store ─► node ─► socket ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
 //! ```
 
-use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use seriatim_node::{Node, State, SystemClock};
 use seriatim_server::Server;
 use seriatim_storage_fjall::FjallStore;
 use tokio::time::Instant;
 
+use crate::config::{Settings, Source};
+use crate::exit::Failure;
+use crate::settings::{DevArgs, ServeArgs};
 use crate::welcome::say;
-use crate::{signals, welcome};
+use crate::{handles, signals, welcome};
 
 /// How long reads that are under way may take when everything else has ended.
 const READS_WITHIN: Duration = Duration::from_secs(2);
@@ -28,26 +29,41 @@ const NODE_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
+/// A server for development.
+pub(crate) fn dev(args: &DevArgs) -> Result<()> {
+    run(args.load()?.settings, true)
+}
+
+/// A server that was configured: at least, where its data lies.
+pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
+    let configuration = args.load()?;
+    if *configuration.source("data") == Source::Default {
+        let failure = Failure::usage("serve must be told where its data lies");
+        let advice = "give it --data FOLDER, or data = \"FOLDER\" in seriatim.toml; to try things \
+                      out, run `seriatim dev`";
+        return Err(failure.advise(advice).into());
+    }
+    run(configuration.settings, false)
+}
+
 /// Runs until a signal ends it.
-pub(crate) fn run(listen: SocketAddr, data: &Path) -> Result<()> {
-    ensure!(
-        listen.ip().is_loopback(),
-        "{listen} can be reached from other machines, and there is no authentication yet: listen \
-         on 127.0.0.1 or [::1]"
-    );
+fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
+    fit_connections(&mut settings);
     // From here on a signal ends the server in good order, however early it comes.
     let signal = signals::listen().context("signals cannot be listened to")?;
-    let store = FjallStore::open(data, &seriatim_node::schema(), Default::default())?;
+    let Settings { listen, data, server, node, storage, apps } = settings;
+    let server = seriatim_server::Settings { apps, ..server };
+    let store = FjallStore::open(&data, &seriatim_node::schema(), storage)?;
     let clock = Arc::new(SystemClock::new());
-    let node = Arc::new(Node::open(Arc::new(store), clock.clone(), Default::default()));
+    let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("the server's threads cannot be started")?;
     let all_answered = runtime.block_on(async {
-        let server = Server::bind(listen, node.clone(), clock, Default::default()).await;
+        let server = Server::bind(listen, node.clone(), clock, server).await;
         let server = server.with_context(|| {
             format!("cannot listen on {listen}: choose another address with --listen")
         })?;
-        say(welcome::text(server.address(), data));
+        say(welcome::text(server.address(), &data, is_dev));
         tokio::spawn(say_when_ready(node.clone()));
         anyhow::Ok(server.run(signal).await)
     });
@@ -59,6 +75,20 @@ pub(crate) fn run(listen: SocketAddr, data: &Path) -> Result<()> {
     node.shutdown(NODE_WITHIN)?;
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
+}
+
+/// Takes no more connections than the process may have handles for.
+fn fit_connections(settings: &mut Settings) {
+    let handles = handles::raise();
+    let asked = settings.server.connections_max;
+    let fit = handles::connections(asked, handles);
+    if fit < asked {
+        say(format!(
+            "At most {fit} connections instead of {asked}: this process may open {handles} files. \
+             Raise that (ulimit -n), or lower server.connections_max."
+        ));
+        settings.server.connections_max = fit;
+    }
 }
 
 /// Says how far the partitions are until all serve, or until one has stopped.

@@ -1,0 +1,120 @@
+//! What can be written behind `seriatim`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::bench::BenchArgs;
+use crate::config;
+use crate::nouns::{
+    app, client, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
+};
+use crate::output::Form;
+use crate::settings::{ConfigTask, DevArgs, ServeArgs};
+use crate::submit::SubmitArgs;
+use crate::verify::VerifyArgs;
+
+/// An event-sourcing server: every command gets its place, exactly once.
+#[derive(Debug, Parser)]
+#[command(name = "seriatim", version, disable_help_subcommand = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) task: Task,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Common options")]
+pub(crate) struct Common {
+    /// The server to talk to.
+    #[arg(
+        long,
+        global = true,
+        env = "SERIATIM_SERVER",
+        hide_env_values = true,
+        default_value = "http://127.0.0.1:7600",
+        value_name = "URL"
+    )]
+    pub(crate) server: String,
+    /// Tables for people, or JSON for programs: one document, or one per line where a log is followed.
+    #[arg(short, long, global = true, value_enum, default_value = "table", value_name = "FORM")]
+    pub(crate) output: Form,
+    /// How long to try before giving up.
+    #[arg(long, global = true, default_value = "10s", value_name = "TIME")]
+    pub(crate) timeout: Within,
+}
+
+/// A time with its unit, such as 10s.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Within(pub(crate) Duration);
+
+impl FromStr for Within {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        config::time(text).map(Self)
+    }
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Runs a server for development: no configuration, no authentication, data kept.
+    Dev(DevArgs),
+    /// Runs a server as it was configured.
+    Serve(ServeArgs),
+    /// Apps: what tenants have, each with its own workspaces and definitions.
+    #[command(subcommand)]
+    App(app::Task),
+    /// Sequences, from which commands draw numbers without gaps.
+    #[command(subcommand)]
+    Sequence(sequence::Task),
+    /// Kinds of workspaces.
+    #[command(subcommand)]
+    Kind(kind::Task),
+    /// Workspaces: units of order, each with its own log and its own numbers.
+    #[command(subcommand)]
+    Workspace(workspace::Task),
+    /// Sends a command and prints its receipt: all numbers that it was given.
+    Submit(SubmitArgs),
+    /// Logs of workspaces and partitions.
+    #[command(subcommand)]
+    Log(log::Task),
+    /// Records: numbered documents.
+    #[command(subcommand)]
+    Record(record::Task),
+    /// Entities: named documents.
+    #[command(subcommand)]
+    Entity(entity::Task),
+    /// Receipts of commands.
+    #[command(subcommand)]
+    Receipt(receipt::Task),
+    /// Clients, and how many of their commands were carried out.
+    #[command(subcommand)]
+    Client(client::Task),
+    /// Partitions: what they are doing.
+    #[command(subcommand)]
+    Partition(partition::Task),
+    /// Proofs over the log of a workspace.
+    #[command(subcommand)]
+    Proof(proof::Task),
+    /// Recomputes everything from the events alone, and reports the first difference.
+    Verify(VerifyArgs),
+    /// Drives a server with many clients, and proves what it got.
+    Bench(BenchArgs),
+    /// A small invoicing shop that runs by itself, kills its server, and goes on.
+    Demo,
+    /// The configuration of a server.
+    #[command(subcommand)]
+    Config(ConfigTask),
+    /// Prints what makes a shell complete `seriatim`.
+    Completion {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Says which version this is.
+    Version,
+}

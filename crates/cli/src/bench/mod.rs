@@ -1,0 +1,132 @@
+//! `seriatim bench`: many clients at once, and afterwards the proof of what they got.
+//!
+//! ```text
+//!  clients ─ one command at a time each ─► server        for some seconds: rate, latencies
+//!  log of every workspace ◄──────────────────            gaps, repeats, every receipt in its place
+//!  some commands once more, with their keys ─►           the same receipts
+//! ```
+//!
+//! Every run uses workspaces of its own, so that runs do not disturb each other. They stay in the
+//! app, because nothing is ever removed from a log.
+
+mod door;
+mod http;
+mod load;
+mod proof;
+mod report;
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use seriatim_client::{Client, Key, Numbering};
+
+use self::load::Load;
+use crate::args::Common;
+use crate::remote::{self, Remote, connect, not_defined};
+
+/// The sequence that every command draws a number from.
+const SEQUENCE: &str = "order";
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    /// How many clients send at the same time, each one command after the other.
+    #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    clients: u32,
+    /// For how long.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+    /// How commands are sent: all of a connection in one stream, or a gRPC call or HTTP request each.
+    #[arg(long, value_enum, default_value = "stream")]
+    mode: Mode,
+    /// Among how many workspaces they are spread.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    workspaces: u32,
+    /// Connections that the clients share. With http each client has its own.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    connections: u32,
+    /// Bytes of text in each event.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    bytes: u32,
+    /// The app that is used. It is made if it is not there.
+    #[arg(long, default_value = "bench")]
+    app: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    Stream,
+    Unary,
+    Http,
+}
+
+/// What everybody who sends knows.
+#[derive(Debug)]
+struct Plan {
+    server: String,
+    app: String,
+    mode: Mode,
+    clients: u32,
+    connections: u32,
+    seconds: u64,
+    workspaces: u32,
+    /// Tells this run from others.
+    run: String,
+    filling: String,
+}
+
+pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
+    let run: String = Key::random().to_string().chars().take(8).collect();
+    let plan = Arc::new(Plan {
+        server: common.server.clone(),
+        app: args.app.clone(),
+        mode: args.mode,
+        clients: args.clients,
+        connections: match args.mode {
+            Mode::Stream | Mode::Unary => args.connections.min(args.clients),
+            Mode::Http => args.clients,
+        },
+        seconds: args.seconds,
+        workspaces: args.workspaces,
+        run,
+        filling: "x".repeat(usize::try_from(args.bytes)?),
+    });
+    remote::ask(common, None, async |remote| {
+        prepare(&remote, &plan.app).await?;
+        let load = Load::run(&plan).await?;
+        let proof = proof::prove(&plan, &remote, &load).await?;
+        report::print(remote.output, &plan, &load, &proof)?;
+        proof.check()
+    })
+}
+
+async fn prepare(remote: &Remote, app: &str) -> Result<()> {
+    let app = remote.client.app(app);
+    let info = app.info().await.map_err(|error| not_defined(&error))?;
+    if info.is_none() {
+        app.create(Default::default()).await.map_err(|error| not_defined(&error))?;
+    }
+    let defined = app.define_sequence(SEQUENCE, Numbering::continuous("{n}")).await;
+    Ok(defined.map_err(|error| not_defined(&error))?)
+}
+
+impl Plan {
+    fn workspace(&self, index: u32) -> String {
+        format!("{}-{index}", self.run)
+    }
+
+    fn client_id(&self, client: u32) -> String {
+        format!("bench-{client}")
+    }
+
+    /// A connection of its own for the client library.
+    fn connect(&self, id: &str) -> Result<Client> {
+        Ok(connect(&self.server, Client::builder().client_id(id))?)
+    }
+
+    /// The arguments of every command: its place in the work of its client, and the next number.
+    fn args(&self, nth: u64) -> String {
+        let filling = &self.filling;
+        format!(r#"{{"filling":"{filling}","nth":{nth},"number":{{"$next":"{SEQUENCE}"}}}}"#)
+    }
+}

@@ -1,0 +1,116 @@
+//! What can be set, and where it was set.
+//!
+//! ```text
+//!  table ─┬─► defaults ─► file ─► environment ─► flags ─► settings      rising precedence
+//!         ├─► config print, config validate
+//!         └─► config reference = docs/reference/configuration.md
+//! ```
+//!
+//! **Invariant:** [the table](table::TABLE) is the only place that knows names, ranges and meanings.
+//! A setting that it lacks cannot be set.
+//!
+//! **Deliberately absent:** reading a file again while the server runs.
+
+mod print;
+mod reference;
+mod sources;
+mod table;
+mod value;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use seriatim_json::define::AppDefaults;
+
+pub(crate) use print::{json, toml};
+pub(crate) use reference::reference;
+pub(crate) use sources::{Given, Problem, Problems, Source};
+use table::TABLE;
+pub(crate) use value::time;
+
+/// The port of a server that was not told another.
+const PORT: u16 = 7600;
+
+/// Everything that can be set for a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) data: PathBuf,
+    pub(crate) server: seriatim_server::Settings,
+    pub(crate) node: seriatim_node::Settings,
+    pub(crate) storage: seriatim_storage_fjall::Settings,
+    pub(crate) apps: AppDefaults,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            listen: (Ipv4Addr::LOCALHOST, PORT).into(),
+            data: PathBuf::from("./.seriatim"),
+            server: Default::default(),
+            node: Default::default(),
+            storage: Default::default(),
+            apps: Default::default(),
+        }
+    }
+}
+
+/// Settings, and where each comes from.
+#[derive(Debug)]
+pub(crate) struct Configuration {
+    pub(crate) settings: Settings,
+    /// One for each row of the table.
+    sources: Vec<Source>,
+}
+
+impl Configuration {
+    /// Takes everything that was given over the defaults.
+    pub(crate) fn load(given: &Given) -> Result<Self, Problems> {
+        let mut configuration =
+            Self { settings: Settings::default(), sources: vec![Source::Default; TABLE.len()] };
+        let mut problems = Vec::new();
+        for (name, text, source) in given.assignments(&mut problems) {
+            if let Err(why) = configuration.assign(&name, &text, &source) {
+                problems.push(Problem { source, why });
+            }
+        }
+        problems.sort_by(|a, b| a.source.cmp(&b.source));
+        if problems.is_empty() { Ok(configuration) } else { Err(Problems(problems)) }
+    }
+
+    /// Where a setting comes from.
+    pub(crate) fn source(&self, name: &str) -> &Source {
+        let found = TABLE.iter().zip(&self.sources).find(|(setting, _)| setting.name == name);
+        found.map(|(_, source)| source).expect("only settings of the table are asked for")
+    }
+
+    /// How many settings were set.
+    pub(crate) fn set_count(&self) -> usize {
+        self.sources.iter().filter(|source| **source != Source::Default).count()
+    }
+
+    fn assign(&mut self, name: &str, text: &str, source: &Source) -> Result<(), String> {
+        let mut rows = TABLE.iter().zip(&mut self.sources);
+        let Some((setting, its_source)) = rows.find(|(setting, _)| setting.name == name) else {
+            return Err(unknown(name));
+        };
+        let value = setting.kind.read(text).map_err(|why| format!("{name}: {why}"))?;
+        setting.set(&mut self.settings, value);
+        *its_source = source.clone();
+        Ok(())
+    }
+}
+
+/// That there is no such setting, and which one may be meant.
+fn unknown(name: &str) -> String {
+    let distances = TABLE.iter().map(|it| (strsim::damerau_levenshtein(name, it.name), it.name));
+    match distances.min() {
+        Some((distance, nearest)) if distance <= name.len() / 3 => {
+            format!("{name}: there is no such setting; did you mean {nearest}?")
+        }
+        _ => format!("{name}: there is no such setting; `seriatim config print` shows all"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

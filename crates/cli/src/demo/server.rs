@@ -1,0 +1,64 @@
+//! `seriatim dev` as a process of its own, that can be killed.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// A server process. It is killed when it is dropped.
+#[derive(Debug)]
+pub(super) struct Server {
+    child: Child,
+    pub(super) address: SocketAddr,
+}
+
+impl Server {
+    /// Starts a server, and waits until it is ready. Port 0 takes any that is free.
+    pub(super) fn start(data: &Path, listen: SocketAddr) -> Result<Self> {
+        let program = std::env::current_exe().context("this program cannot be found")?;
+        let mut command = Command::new(program);
+        command.args(["dev", "--listen", &listen.to_string(), "--data"]).arg(data);
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = command.spawn().context("the server cannot be started")?;
+        let out = child.stdout.take().context("its output was piped")?;
+        let (mut address, mut is_ready) = (None, false);
+        for line in BufReader::new(out).lines() {
+            let line = line?;
+            if let Some((_, found)) = line.split_once("listens on http://") {
+                address = Some(found.parse()?);
+            }
+            is_ready = line.starts_with("Ready");
+            if is_ready {
+                break;
+            }
+        }
+        ensure!(is_ready, "the server ended early");
+        Ok(Self { child, address: address.context("a server says where it listens")? })
+    }
+
+    /// As a crash would: SIGKILL, wherever it is.
+    pub(super) fn kill(mut self) -> Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Lets it end in good order.
+    pub(super) fn end(mut self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "the server did not end well: {status}");
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that has ended cannot be killed, and need not be.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}

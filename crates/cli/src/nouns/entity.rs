@@ -1,0 +1,26 @@
+//! `seriatim entity`.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use super::WorkspaceArgs;
+use crate::remote::{Remote, not_found, not_read};
+use crate::twins;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Shows an entity.
+    Get {
+        #[command(flatten)]
+        workspace: WorkspaceArgs,
+        /// Its key.
+        key: String,
+    },
+}
+
+pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
+    let Task::Get { workspace, key } = task;
+    let entity = workspace.of(remote).entity(key).await.map_err(|error| not_read(&error))?;
+    let missing = || not_found(format!("entity {key} in {}", workspace.workspace));
+    Ok(remote.output.print(&twins::entity(&entity.ok_or_else(missing)?))?)
+}

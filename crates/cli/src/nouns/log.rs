@@ -1,0 +1,152 @@
+//! `seriatim log`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use seriatim_client::{Change, Error, Event, Events, Subscription};
+
+use crate::output::Table;
+use crate::remote::{Remote, not_read};
+use crate::twins;
+
+/// How many letters of an event's arguments a table shows.
+const SHOWN_MAX: usize = 60;
+
+/// The last offset that a log can have.
+const OFFSET_MAX: u64 = (1 << 53) - 1;
+
+/// How many events before the end a log is followed from.
+const TAIL: u64 = 10;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Prints events of a log.
+    Read {
+        #[command(flatten)]
+        log: LogArgs,
+        /// The first offset.
+        #[arg(long, value_name = "OFFSET", default_value_t = 1)]
+        from: u64,
+        /// How many events at most.
+        #[arg(long, default_value_t = 100)]
+        limit: u32,
+    },
+    /// Follows a log: prints its last events, and then those that come.
+    Tail {
+        #[command(flatten)]
+        log: LogArgs,
+        /// The first offset. Without it, ten before the end.
+        #[arg(long, value_name = "OFFSET")]
+        from: Option<u64>,
+        /// Ends after so many events.
+        #[arg(long)]
+        count: Option<u64>,
+    },
+}
+
+/// Which log.
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// The app.
+    app: String,
+    /// The workspace: its name, or its id.
+    #[arg(required_unless_present = "partition", conflicts_with = "partition")]
+    workspace: Option<String>,
+    /// The log of a partition instead of one of a workspace.
+    #[arg(long, value_name = "NUMBER")]
+    partition: Option<u32>,
+}
+
+pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
+    match task {
+        Task::Read { log, from, limit } => {
+            let events = log.events(remote, *from, *limit).await;
+            let events = events.map_err(|error| not_read(&error))?;
+            Ok(remote.output.print_as(&twins::events(&events), || table(log, &events))?)
+        }
+        Task::Tail { log, from, count } => tail(remote, log, *from, *count).await,
+    }
+}
+
+async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u64>) -> Result<()> {
+    let from = match from {
+        Some(from) => from,
+        None => {
+            // The end of a log is what a reading behind it says.
+            let end = log.events(remote, OFFSET_MAX, 1).await;
+            end.map_err(|error| not_read(&error))?.last.saturating_sub(TAIL).saturating_add(1)
+        }
+    };
+    let mut events = log.subscribe(remote, from);
+    let mut printed = 0;
+    while count.is_none_or(|count| printed < count) {
+        let event = events.next().await.map_err(|error| not_read(&error))?;
+        remote.output.print_as(&twins::event(&event), || row(log, &event).join("  "))?;
+        printed = printed.saturating_add(1);
+    }
+    Ok(())
+}
+
+impl LogArgs {
+    async fn events(&self, remote: &Remote, from: u64, limit: u32) -> Result<Events, Error> {
+        let app = remote.client.app(&self.app);
+        match self.partition {
+            Some(number) => app.partition(number).events(from, limit).await,
+            None => app.workspace(self.workspace()).events(from, limit).await,
+        }
+    }
+
+    fn subscribe(&self, remote: &Remote, from: u64) -> Subscription {
+        let app = remote.client.app(&self.app);
+        match self.partition {
+            Some(number) => app.partition(number).subscribe(from),
+            None => app.workspace(self.workspace()).subscribe(from),
+        }
+    }
+
+    fn workspace(&self) -> &str {
+        self.workspace.as_deref().expect("there is one, or a partition")
+    }
+}
+
+fn table(log: &LogArgs, events: &Events) -> String {
+    let columns = ["offset", "committed at", "workspace", "client", "event", "args", "changes"];
+    let table = Table::list(columns, events.events.iter().map(|event| row(log, event)));
+    let is_all = events.next > events.last;
+    let more = format!("There are more, up to {}: --from {}\n", events.last, events.next);
+    format!("{table}{}", if is_all { "" } else { &more })
+}
+
+fn row(log: &LogArgs, event: &Event) -> [String; 7] {
+    let offset = if log.partition.is_some() { event.partition_offset } else { event.offset };
+    let client = event.origin.as_ref().map_or("-", |origin| &origin.client);
+    let changes: Vec<String> = event.changes.iter().map(change).collect();
+    [
+        offset.to_string(),
+        twins::moment(event.committed_at),
+        event.workspace.clone(),
+        client.to_owned(),
+        event.name.clone(),
+        cut(&event.args.to_string()),
+        if changes.is_empty() { "-".to_owned() } else { cut(&changes.join(", ")) },
+    ]
+}
+
+fn change(change: &Change) -> String {
+    match change {
+        Change::Create { id, kind, .. } => format!("create {kind} {id}"),
+        Change::Update { id, version, .. } => format!("update {id} to version {version}"),
+        Change::Delete { id, .. } => format!("delete {id}"),
+        Change::Set { key, version, .. } => format!("set {key} to version {version}"),
+        Change::Unset { key, .. } => format!("unset {key}"),
+        Change::Draw(drawn) => format!("draw {} {}", drawn.sequence, drawn.text),
+        Change::Define(_) => "define".to_owned(),
+    }
+}
+
+/// As much of a text as fits into a line. All of it is in the JSON.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((at, _)) => format!("{}…", text.split_at(at).0),
+        None => text.to_owned(),
+    }
+}

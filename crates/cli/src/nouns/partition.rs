@@ -1,0 +1,58 @@
+//! `seriatim partition`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use seriatim_client::PartitionStatus;
+
+use crate::document::{Json, object};
+use crate::output::Table;
+use crate::remote::{Remote, not_defined, not_found, not_read};
+use crate::twins;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Lists all partitions, and what they are doing.
+    List,
+    /// Shows what one partition is doing.
+    Status(PartitionArgs),
+    /// Lets a partition read its log again. One that has stopped serves again, or stops again.
+    Restart(PartitionArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PartitionArgs {
+    /// The app.
+    app: String,
+    /// The partition, from 0.
+    partition: u32,
+}
+
+pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
+    match task {
+        Task::List => {
+            let all = all(remote).await?;
+            let documents: Vec<Json> = all.iter().map(twins::partition).collect();
+            let columns = ["app", "partition", "state", "done", "total", "reason"];
+            let rows: Vec<_> = documents.iter().map(|it| it.plain_members(columns)).collect();
+            let document = object([("partitions", Json::List(documents))]);
+            Ok(remote.output.print_as(&document, || Table::list(columns, rows))?)
+        }
+        Task::Status(args) => show(remote, args).await,
+        Task::Restart(args) => {
+            let restarted = remote.client.app(&args.app).partition(args.partition).restart().await;
+            restarted.map_err(|error| not_defined(&error))?;
+            show(remote, args).await
+        }
+    }
+}
+
+async fn all(remote: &Remote) -> Result<Vec<PartitionStatus>> {
+    Ok(remote.client.partitions().await.map_err(|error| not_read(&error))?)
+}
+
+async fn show(remote: &Remote, PartitionArgs { app, partition }: &PartitionArgs) -> Result<()> {
+    let all = all(remote).await?;
+    let found = all.iter().find(|it| it.app == *app && it.partition == *partition);
+    let missing = || not_found(format!("partition {partition} of {app}"));
+    Ok(remote.output.print(&twins::partition(found.ok_or_else(missing)?))?)
+}

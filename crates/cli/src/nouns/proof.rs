@@ -1,0 +1,50 @@
+//! `seriatim proof`.
+
+use anyhow::Result;
+use clap::Subcommand;
+
+use super::WorkspaceArgs;
+use crate::remote::{Remote, not_read};
+use crate::twins;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Shows the proof that an event is in a log. With -o json it is what `verify --proof` takes.
+    Get {
+        #[command(flatten)]
+        workspace: WorkspaceArgs,
+        /// The event's offset.
+        offset: u64,
+        /// How many events the log has in the proof. Without it, all.
+        #[arg(long, default_value_t = 0, hide_default_value = true)]
+        size: u64,
+    },
+    /// Shows the proof that a log only grew from one size to another.
+    Consistency {
+        #[command(flatten)]
+        workspace: WorkspaceArgs,
+        /// The smaller size.
+        from: u64,
+        /// The larger size. Without it, all events.
+        #[arg(default_value_t = 0, hide_default_value = true)]
+        to: u64,
+    },
+    /// Shows how many events a log has, and the root of the tree over them.
+    Head {
+        #[command(flatten)]
+        workspace: WorkspaceArgs,
+    },
+}
+
+pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
+    let document = match task {
+        Task::Get { workspace, offset, size } => {
+            workspace.of(remote).proof(*offset, *size).await.map(|it| twins::proof(&it))
+        }
+        Task::Consistency { workspace, from, to } => {
+            workspace.of(remote).consistency(*from, *to).await.map(|it| twins::consistency(&it))
+        }
+        Task::Head { workspace } => workspace.of(remote).head().await.map(|it| twins::head(&it)),
+    };
+    Ok(remote.output.print(&document.map_err(|error| not_read(&error))?)?)
+}

@@ -1,0 +1,132 @@
+//! `seriatim sequence`.
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use seriatim_client::{Numbering, Reset};
+
+use super::WorkspaceArgs;
+use crate::document::{Json, object};
+use crate::output::Table;
+use crate::remote::{Remote, not_defined, not_found, not_read};
+use crate::twins;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Defines a sequence. Each workspace has a series of its own. Only the format can be changed
+    /// later.
+    Define(DefineArgs),
+    /// Shows where a sequence stands in a workspace.
+    Show(ShowArgs),
+    /// Lists the sequences of an app.
+    List {
+        /// The app.
+        app: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DefineArgs {
+    /// The app.
+    app: String,
+    /// The name of the sequence.
+    name: String,
+    /// How numbers are shown: {n:06} is the number with six digits, {yyyy} the year.
+    #[arg(long, default_value = "{n}")]
+    format: String,
+    /// Whether it begins anew with each year.
+    #[arg(long, value_enum, default_value = "never")]
+    reset: Begins,
+    /// Where its years turn, as an offset from UTC.
+    #[arg(long, value_name = "±HH:MM", default_value = "+00:00", value_parser = utc_offset, allow_hyphen_values = true)]
+    utc_offset: i32,
+    /// First and last number. Several ranges are used one after the other.
+    #[arg(long = "range", value_name = "FIRST..LAST", value_parser = range)]
+    ranges: Vec<(u64, u64)>,
+    /// The kind of workspaces that has it.
+    #[arg(long, default_value = "default")]
+    kind: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    workspace: WorkspaceArgs,
+    /// The name of the sequence.
+    name: String,
+    /// The year of a yearly sequence. Without it, the current one.
+    #[arg(long, value_name = "YEAR")]
+    period: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Begins {
+    Never,
+    Yearly,
+}
+
+fn range(text: &str) -> Result<(u64, u64), String> {
+    let ends = text.split_once("..");
+    let ends = ends.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    ends.ok_or_else(|| "write FIRST..LAST, such as 1..999999".to_owned())
+}
+
+fn utc_offset(text: &str) -> Result<i32, String> {
+    let minutes = || {
+        let (sign, size) = text.split_at_checked(1)?;
+        let (hours, minutes) = size.split_once(':')?;
+        let size = hours.parse::<u8>().ok().map(i32::from)?.checked_mul(60)?;
+        let size = size.checked_add(i32::from(minutes.parse::<u8>().ok()?))?;
+        match sign {
+            "+" => Some(size),
+            "-" => size.checked_neg(),
+            _ => None,
+        }
+    };
+    minutes().ok_or_else(|| "write ±HH:MM, such as +01:00".to_owned())
+}
+
+pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
+    match task {
+        Task::Define(args) => define(remote, args).await,
+        Task::Show(ShowArgs { workspace, name, period }) => {
+            let state = workspace.of(remote).sequence(name, *period).await;
+            let state = state.map_err(|error| not_read(&error))?;
+            let missing = || not_found(format!("sequence {name} in {}", workspace.workspace));
+            Ok(remote.output.print(&twins::sequence(&state.ok_or_else(missing)?))?)
+        }
+        Task::List { app } => {
+            let sequences = defined(remote, app).await?;
+            let documents = sequences.iter().map(|(name, it)| twins::sequence_definition(name, it));
+            let document = object([("sequences", Json::List(documents.collect()))]);
+            Ok(remote.output.print_as(&document, || table(&sequences))?)
+        }
+    }
+}
+
+async fn define(remote: &Remote, args: &DefineArgs) -> Result<()> {
+    let reset = match args.reset {
+        Begins::Never => Reset::Never,
+        Begins::Yearly => Reset::Yearly,
+    };
+    let mut numbering = Numbering::continuous(args.format.as_str());
+    if !args.ranges.is_empty() {
+        numbering.ranges.clone_from(&args.ranges);
+    }
+    let (utc_offset_minutes, kind) = (args.utc_offset, args.kind.clone());
+    let numbering = Numbering { reset, utc_offset_minutes, kind, ..numbering };
+    let defined = remote.client.app(&args.app).define_sequence(&args.name, numbering.clone()).await;
+    defined.map_err(|error| not_defined(&error))?;
+    Ok(remote.output.print(&twins::sequence_definition(&args.name, &numbering))?)
+}
+
+async fn defined(remote: &Remote, app: &str) -> Result<Vec<(String, Numbering)>> {
+    let definitions = remote.client.app(app).definitions().await;
+    Ok(definitions.map_err(|error| not_read(&error))?.sequences)
+}
+
+pub(super) fn table(sequences: &[(String, Numbering)]) -> Table {
+    let members = ["name", "format", "reset", "utc_offset", "kind", "ranges"];
+    let rows = sequences.iter().map(|(name, it)| twins::sequence_definition(name, it));
+    let rows = rows.map(|it| it.plain_members(members));
+    Table::list(["sequence", "format", "reset", "utc offset", "kind", "ranges"], rows)
+}

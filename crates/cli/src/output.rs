@@ -1,0 +1,97 @@
+//! What commands print: tables for people, JSON for programs.
+//!
+//! **Invariant:** only what was asked for goes to standard output. Progress and errors go to
+//! standard error, so a pipe gets nothing else.
+
+use std::io::{self, Write};
+
+use clap::ValueEnum;
+use unicode_width::UnicodeWidthStr;
+
+use crate::document::Json;
+
+/// The form of what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    Table,
+    Json,
+}
+
+impl Form {
+    /// Prints a thing: a line for each of its members, or as it is.
+    pub(crate) fn print(self, document: &Json) -> io::Result<()> {
+        self.print_as(document, || document.table())
+    }
+
+    /// Prints a document for programs, or something else for people.
+    pub(crate) fn print_as<T: ToString>(
+        self,
+        document: &Json,
+        text: impl FnOnce() -> T,
+    ) -> io::Result<()> {
+        match self {
+            Self::Table => print(&text().to_string()),
+            Self::Json => print(&document.to_string()),
+        }
+    }
+}
+
+/// Prints a text with a line end, and lets a pipe have it at once.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.trim_end_matches('\n').as_bytes())?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
+/// Columns of text.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Many things, below the names of their columns.
+    pub(crate) fn list<const N: usize>(
+        columns: [&str; N],
+        rows: impl IntoIterator<Item = [String; N]>,
+    ) -> Self {
+        let head = columns.map(|name| name.to_uppercase()).to_vec();
+        Self { rows: std::iter::once(head).chain(rows.into_iter().map(Vec::from)).collect() }
+    }
+
+    /// One thing, a line for each of its members.
+    pub(crate) fn members(members: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { rows: members.into_iter().map(|(name, value)| vec![name, value]).collect() }
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max()
+        };
+        let widths: Vec<usize> = (0..columns).filter_map(width).collect();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(cell);
+                line.push_str(&" ".repeat(width.saturating_sub(cell.width()).saturating_add(2)));
+            }
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["a", "1"], ["日本", "22"]].map(|row| row.map(str::to_owned));
+        assert_eq!(Table::list(["name", "n"], rows).to_string(), "NAME  N\na     1\n日本  22\n");
+    }
+}

@@ -1,0 +1,151 @@
+//! A server somewhere else: connecting to it, and what its errors mean for whoever types.
+
+use std::io;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use seriatim_client::{Client, ClientBuilder, Error, SubmitError};
+
+use crate::args::Common;
+use crate::exit::{Exit, Failure};
+use crate::output::Form;
+
+/// How long a connection may take before nobody is there.
+const CONNECT_WITHIN: Duration = Duration::from_secs(2);
+
+/// A server, and how its answers are printed.
+pub(crate) struct Remote {
+    pub(crate) client: Client,
+    pub(crate) output: Form,
+}
+
+/// Asks a server something, as the client that commands are counted for.
+pub(crate) fn ask(
+    common: &Common,
+    client_id: Option<&str>,
+    ask: impl AsyncFnOnce(Remote) -> Result<()>,
+) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("threads cannot be started")?;
+    runtime.block_on(async {
+        let builder = Client::builder().deadline(common.timeout.0);
+        let builder = match client_id {
+            Some(id) => builder.client_id(id),
+            None => builder,
+        };
+        let client = connect(&common.server, builder)?;
+        ask(Remote { client, output: common.output }).await
+    })
+}
+
+/// A client of a server that is there. The client itself would wait for one to come, which is right
+/// for programs and looks like a hang to people.
+pub(crate) fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
+    let client = builder.connect(server).map_err(|error| Failure::usage(error.to_string()))?;
+    reach(server).map_err(|error| {
+        let failure = Failure::new(Exit::NotWritten, format!("cannot reach {server}: {error}"));
+        let advice = "is a server running there? start one with `seriatim dev`, or name another \
+                      with --server";
+        Failure { code: Some(Error::UNAVAILABLE.to_owned()), ..failure }.advise(advice)
+    })?;
+    Ok(client)
+}
+
+fn reach(server: &str) -> io::Result<()> {
+    let authority = server.split_once("://").map_or(server, |(_, rest)| rest);
+    let authority = authority.split('/').next().unwrap_or(authority);
+    let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
+    let addresses = match has_port {
+        true => authority.to_socket_addrs()?,
+        false => (authority, 80).to_socket_addrs()?,
+    };
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
+            Ok(_) => return Ok(()),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Why a read was not answered. Asking again is always safe.
+pub(crate) fn not_read(error: &Error) -> Failure {
+    let exit = if error.is_retryable() { Exit::NotWritten } else { Exit::Refused };
+    failure(exit, error, error.message().to_owned())
+}
+
+/// Why a definition was not made, or may not have been. Defining the same again changes nothing.
+pub(crate) fn not_defined(error: &Error) -> Failure {
+    let exit = if error.is_retryable() { Exit::Unknown } else { Exit::Refused };
+    failure(exit, error, error.message().to_owned())
+}
+
+/// What came of a command instead of a receipt.
+pub(crate) fn not_submitted(error: &SubmitError) -> Failure {
+    let (exit, what, outcome) = match error {
+        SubmitError::Refused { .. } => (Exit::Refused, "refused", "refused"),
+        SubmitError::NotWritten { .. } => (Exit::NotWritten, "not written", "not_written"),
+        SubmitError::Unknown { .. } => (Exit::Unknown, "perhaps written", "unknown"),
+    };
+    let key = error.key().to_string();
+    let mut failure = failure(exit, error.error(), format!("{what}: {}", error.error().message()));
+    if exit == Exit::Unknown {
+        failure = failure.advise(format!("send it again with --key {key}: that resolves it"));
+    }
+    failure.facts.insert("outcome".to_owned(), outcome.into());
+    // A refusal may name the key of an entity.
+    failure.facts.insert("idempotency_key".to_owned(), key.into());
+    failure
+}
+
+/// That something does not exist.
+pub(crate) fn not_found(what: impl std::fmt::Display) -> Failure {
+    missing("NOT_FOUND", what)
+}
+
+/// That something does not exist for which there is a code.
+pub(crate) fn missing(code: &str, what: impl std::fmt::Display) -> Failure {
+    let failure = Failure::new(Exit::Refused, format!("there is no {what}"));
+    let advice = advice(code).map(str::to_owned);
+    Failure { code: Some(code.to_owned()), advice, ..failure }
+}
+
+fn failure(exit: Exit, error: &Error, message: String) -> Failure {
+    let mut facts = error.facts().clone();
+    facts.insert("retryable".to_owned(), error.is_retryable().into());
+    let (code, advice) = (Some(error.code().to_owned()), advice(error.code()).map(str::to_owned));
+    Failure { exit, message, code, facts, advice }
+}
+
+/// What to do about an error.
+fn advice(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "UNAVAILABLE" => "the connection broke: is the server still running? try again",
+        "APP_NOT_FOUND" => {
+            "`seriatim app list` shows the apps, `seriatim app create NAME` makes one"
+        }
+        "APP_EXISTS" => "`seriatim app show NAME` shows what it is; choose another name",
+        "UNKNOWN_SEQUENCE" => "define it with `seriatim sequence define APP NAME`",
+        "UNKNOWN_KIND" => "`seriatim app definitions APP` shows what is defined",
+        "DEFINITION_CONFLICT" => {
+            "`seriatim app definitions APP` shows what is defined; only a format can change"
+        }
+        "PARTITION_STOPPED" => {
+            "`seriatim partition list` says why; `seriatim partition restart APP P` tries again"
+        }
+        "BUSY" | "RATE_LIMITED" => "try again in a moment",
+        "NOT_YET" => "the offset was not reached in time: try again, or wait longer with --timeout",
+        "DEADLINE_EXCEEDED" => "try again, or wait longer with --timeout",
+        "VERSION_MISMATCH" | "VALUE_MISMATCH" | "KEY_EXISTS" | "KEY_NOT_FOUND"
+        | "OFFSET_MISMATCH" => {
+            "somebody was faster: read it again, and decide by what is there now"
+        }
+        "IDEMPOTENCY_KEY_REUSED" => "another command has this key: leave --key out for a new one",
+        "KEY_WINDOW_FULL" => {
+            "keys are kept for their retention: wait, or make an app that keeps more"
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,164 @@
+//! A store that no server has open: every byte of its files, and every row.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Result;
+use seriatim_storage::{OpenError, Store};
+use seriatim_storage_fjall::FjallStore;
+use seriatim_types::{Name, Time};
+use seriatim_verify::{
+    Error, Options, Place, Progress as Done, SeriesReport, Step, Totals, Verified, verify_files,
+    verify_sequence,
+};
+
+use super::different;
+use super::series::{self, Series};
+use crate::document::{Json, object, of};
+use crate::exit::{Exit, Failure};
+use crate::output::Form;
+use crate::progress::Progress;
+use crate::remote::not_found;
+
+/// Checks everything, and prints how much that was.
+pub(super) fn run(output: Form, data: &Path, accept_torn_tail: bool) -> Result<()> {
+    let document = document(&verified(data, accept_torn_tail)?);
+    Ok(output.print_as(&document, || format!("{}\nNothing differs.", document.table()))?)
+}
+
+/// Checks everything of a store whose server has ended in good order.
+pub(crate) fn check(data: &Path) -> Result<Totals, Failure> {
+    Ok(verified(data, false)?.totals)
+}
+
+fn verified(data: &Path, accept_torn_tail: bool) -> Result<Verified, Failure> {
+    check_is_folder(data)?;
+    let mut progress = Progress::new();
+    let progress = &mut |done| progress.say(|| words(done));
+    let verified = verify_files(data, &options(), accept_torn_tail, progress);
+    verified.map_err(|error| failure(&error, data))
+}
+
+/// Shows that each series of a sequence is complete.
+pub(super) fn sequence(output: Form, data: &Path, app: &str, name: &str) -> Result<()> {
+    let named = |text: &str| {
+        Name::new(text).ok_or_else(|| Failure::usage(format!("{text:?} can be no name")))
+    };
+    let names = (&named(app)?, &named(name)?);
+    check_is_folder(data)?;
+    let mut progress = Progress::new();
+    // The engine panics on some damaged files, so it opens none that were not checked.
+    let said = &mut |done| progress.say(|| format!("files: {} MiB read", done >> 20));
+    let checked = FjallStore::check_files(data, said);
+    let opened = checked.and_then(|_| seriatim_verify::open(data)).map_err(Error::Files);
+    let store = opened.map_err(|error| failure(&error, data))?;
+    let snapshot = store.snapshot()?;
+    let mut all = Vec::new();
+    let walked = verify_sequence(
+        (snapshot.as_ref(), store.schema()),
+        names,
+        &options(),
+        &mut |report| all.push(series_of(report)),
+        &mut |done| progress.say(|| words(done)),
+    );
+    drop(progress);
+    walked.map_err(|error| match &error {
+        // It says so about nothing else that has no place.
+        Error::Different(difference) if difference.place == Place::default() => {
+            not_found(&difference.expected)
+        }
+        Error::Different(_)
+        | Error::Files(_)
+        | Error::TornTail { .. }
+        | Error::Read(_)
+        | Error::Scratch(_) => failure(&error, data),
+    })?;
+    series::print(output, name, &all)
+}
+
+fn check_is_folder(data: &Path) -> Result<(), Failure> {
+    let missing = || Failure::new(Exit::Failure, format!("there is no folder {}", data.display()));
+    if data.is_dir() { Ok(()) } else { Err(missing()) }
+}
+
+fn options() -> Options {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let now = now.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).map(Time);
+    Options { now, ..Options::default() }
+}
+
+fn words(Done { step, done, total }: Done) -> String {
+    match step {
+        Step::Files => format!("files: {} MiB read", done >> 20),
+        Step::Events => format!("events: {done} of {total}"),
+        Step::Rows => format!("rows of a partition: {done} of {total} facts compared"),
+    }
+}
+
+fn document(Verified { files, totals }: &Verified) -> Json {
+    object([
+        ("files", of(files.files)),
+        ("file_bytes", of(files.bytes)),
+        ("torn_bytes", of(files.torn_bytes)),
+        ("apps", of(totals.apps)),
+        ("partitions", of(totals.partitions)),
+        ("workspaces", of(totals.workspaces)),
+        ("events", of(totals.events)),
+        ("records", of(totals.records)),
+        ("entities", of(totals.entities)),
+        ("series", of(totals.series)),
+        ("keys", of(totals.keys)),
+        ("rows", of(totals.rows)),
+    ])
+}
+
+fn series_of(report: &SeriesReport) -> Series {
+    let fault = report.fault.map(|fault| {
+        let expected = fault.expected.map_or("none".to_owned(), |it| it.to_string());
+        let (partition, event, found) = (fault.partition, fault.event, fault.found);
+        format!(
+            "at event {event} of {partition}, {expected} should come next, and {found} has come"
+        )
+    });
+    Series {
+        workspace: report.workspace.0.to_string(),
+        period: report.period.map(|year| u32::from(year.get())),
+        first: report.first.get(),
+        last: report.last.get(),
+        count: report.count,
+        gaps: report.gaps,
+        repeats: report.repeats,
+        fault,
+    }
+}
+
+fn failure(error: &Error, data: &Path) -> Failure {
+    let said = match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    };
+    match error {
+        Error::Different(difference) => {
+            let failure =
+                different(error.code(), format!("the first difference is at {}", difference.place));
+            let facts = [("expected", &difference.expected), ("found", &difference.found)];
+            let facts = facts.map(|(name, text)| (name.to_owned(), text.as_str().into()));
+            let facts = facts
+                .into_iter()
+                .chain([("place".to_owned(), difference.place.to_string().into())]);
+            Failure { facts: facts.collect(), ..failure }
+        }
+        Error::Files(OpenError::InUse { .. }) => {
+            let failure =
+                Failure::new(Exit::Failure, format!("a server has {} open", data.display()));
+            failure.advise("stop it first, or leave out --data to verify it while it runs")
+        }
+        Error::Files(OpenError::Damaged { .. }) | Error::Read(_) => different(error.code(), said),
+        Error::TornTail { .. } => {
+            let failure = different(error.code(), said);
+            failure.advise("after a crash this is to be expected: --accept-torn-tail goes on")
+        }
+        Error::Files(OpenError::UnknownTable { .. } | OpenError::Failed { .. })
+        | Error::Scratch(_) => Failure::new(Exit::Failure, said),
+    }
+}

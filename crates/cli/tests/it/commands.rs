@@ -1,0 +1,327 @@
+//! Every command that asks a server something, in both forms.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::process::Dev;
+use crate::shop::{KEY, ORDER, fill, masked};
+
+/// What tables look like, line by line.
+const TABLES: &[(&[&str], &str)] = &[
+    (
+        &["app", "create", "shop", "--partitions", "1"],
+        "\
+name                   shop
+partitions             1
+record ids             single
+trust level            0
+idempotency retention  24h
+idempotency keys max   10000000
+created                true
+",
+    ),
+    (
+        &["sequence", "define", "shop", "ticket", "--format", "T-{n:03}"],
+        "\
+name        ticket
+kind        default
+ranges      [[1,9007199254740991]]
+format      T-{n:03}
+reset       never
+utc offset  +00:00
+",
+    ),
+    (
+        &[
+            "sequence", "define", "shop", "receipt", "--kind", "depot", "--range", "1..9", "--range",
+            "50..99", "--reset", "yearly", "--utc-offset", "-03:30",
+        ],
+        "\
+name        receipt
+kind        depot
+ranges      [[1,9],[50,99]]
+format      {n}
+reset       yearly
+utc offset  -03:30
+",
+    ),
+    (
+        &["record", "define", "shop", "order", "--class", "c"],
+        "name       order\nclass      c\nsingleton  false\n",
+    ),
+    (
+        &["record", "define", "shop", "setup", "--class", "w", "--singleton"],
+        "name       setup\nclass      w\nsingleton  true\n",
+    ),
+    (
+        &["workspace", "declare", "shop", "depot-1", "depot"],
+        "workspace  depot-1\nkind       depot\n",
+    ),
+    (
+        &["app", "list"],
+        "\
+NAME  PARTITIONS  RECORD IDS  TRUST LEVEL  RETENTION  KEYS MAX
+shop  1           single      0            24h        10000000
+",
+    ),
+    (
+        &["app", "definitions", "shop"],
+        "\
+version 6
+
+WORKSPACE KIND
+default
+depot
+
+SEQUENCE  FORMAT    RESET   UTC OFFSET  KIND     RANGES
+ticket    T-{n:03}  never   +00:00      default  [[1,9007199254740991]]
+receipt   {n}       yearly  -03:30      depot    [[1,9],[50,99]]
+
+RECORD KIND  CLASS  SINGLETON
+order        c      false
+setup        w      true
+",
+    ),
+    (
+        &["submit", "shop", "store-1", "--file", "-", "--key", KEY, "--proof"],
+        "\
+workspace         store-1 (id 1099511627777)
+offset            1 to 2
+partition         0, offset 1 to 2
+client's command  1
+ticket            1 = T-001
+ticket            2 = T-002
+record            1 is 200001
+committed at      <time>
+head              2 events, root <hash>
+key               0b0e8a4e-5f0a-4c3e-9d6b-7a1c2d3e4f50
+replayed          no
+",
+    ),
+    (
+        &["log", "read", "shop", "store-1"],
+        "\
+OFFSET  COMMITTED AT              WORKSPACE  CLIENT  EVENT        ARGS            CHANGES
+1       <time>  store-1    cli     OrderPlaced  {\"total\":12.5}  create order 200001, set stock/A-7 to version 1
+2       <time>  store-1    cli     TicketDrawn  {}              draw ticket T-002
+",
+    ),
+    (
+        &["log", "read", "shop", "--partition", "0", "--from", "1", "--limit", "1"],
+        "\
+OFFSET  COMMITTED AT              WORKSPACE  CLIENT  EVENT        ARGS            CHANGES
+1       <time>  store-1    cli     OrderPlaced  {\"total\":12.5}  create order 200001, set stock/A-7 to version 1
+There are more, up to 2: --from 2
+",
+    ),
+    (
+        &["record", "get", "shop", "store-1", "200001"],
+        "\
+id       200001
+kind     order
+class    c
+parent   0
+version  1
+fields   {\"sku\":\"A-7\",\"ticket\":1}
+offset   1
+",
+    ),
+    (
+        &["record", "list", "shop", "store-1", "order"],
+        "\
+ID      VERSION  PARENT  OFFSET  FIELDS
+200001  1        0       1       {\"sku\":\"A-7\",\"ticket\":1}
+",
+    ),
+    (
+        &["entity", "get", "shop", "store-1", "stock/A-7", "--min-offset", "2"],
+        "\
+key         stock/A-7
+value       {\"left\":4}
+version     1
+expires at  -
+offset      1
+",
+    ),
+    (
+        &["sequence", "show", "shop", "store-1", "ticket"],
+        "name       ticket\nlast       2\nnext       3\nnext text  T-003\n",
+    ),
+    (
+        &["client", "show", "shop", "store-1", "cli"],
+        "client                cli\nlast client sequence  1\nlast offset           2\n",
+    ),
+    (
+        &["receipt", "get", "shop", "store-1", "cli", KEY],
+        "\
+workspace         store-1 (id 1099511627777)
+offset            1 to 2
+partition         0, offset 1 to 2
+client's command  1
+ticket            1 = T-001
+ticket            2 = T-002
+record            1 is 200001
+committed at      <time>
+",
+    ),
+    (&["proof", "head", "shop", "store-1"], "workspace  store-1\nsize       2\nroot       <hash>\n"),
+    (
+        &["proof", "get", "shop", "store-1", "1"],
+        "offset  1\nsize    2\nleaf    <hash>\npath    [\"<hash>\"]\nroot    <hash>\n",
+    ),
+    (
+        &["proof", "consistency", "shop", "store-1", "1"],
+        "\
+from       1
+to         2
+path       [\"<hash>\"]
+from root  <hash>
+to root    <hash>
+",
+    ),
+    (
+        &["partition", "list"],
+        "\
+APP     PARTITION  STATE    DONE  TOTAL  REASON
+system  0          serving  0     0      -
+shop    0          serving  0     0      -
+",
+    ),
+    (
+        &["partition", "status", "shop", "0"],
+        "\
+app        shop
+partition  0
+state      serving
+done       0
+total      0
+reason     -
+",
+    ),
+];
+
+#[test]
+fn every_command_prints_a_table_for_people() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    for (arguments, expected) in TABLES {
+        if arguments.contains(&"depot") && arguments[0] == "sequence" {
+            assert_eq!(dev.run(&["kind", "define", "shop", "depot"]).ok(), "name  depot\n");
+        }
+        let printed = dev.run_with(arguments, ORDER).ok();
+        assert_eq!(masked(&printed), *expected, "{arguments:?}");
+    }
+    let restarted = dev.run(&["partition", "restart", "shop", "0"]).ok();
+    assert!(restarted.starts_with("app        shop\npartition  0\nstate      "), "{restarted}");
+}
+
+#[test]
+fn as_json_every_read_prints_what_http_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    fill(&dev);
+    let mut http = dev.client();
+    let workspace = "/v1/apps/shop/workspaces/store-1";
+    for (arguments, path) in [
+        (&["app", "list"][..], "/v1/apps".to_owned()),
+        (&["app", "show", "shop"], "/v1/apps/shop".to_owned()),
+        (&["app", "definitions", "shop"], "/v1/apps/shop/definitions".to_owned()),
+        (&["log", "read", "shop", "store-1"], format!("{workspace}/events")),
+        (&["log", "read", "shop", "--partition", "0"], "/v1/apps/shop/partitions/0/events".into()),
+        (&["record", "get", "shop", "store-1", "200001"], format!("{workspace}/records/200001")),
+        (
+            &["record", "list", "shop", "store-1", "order"],
+            format!("{workspace}/records?kind=order"),
+        ),
+        (
+            &["entity", "get", "shop", "store-1", "stock/A-7"],
+            format!("{workspace}/entities/stock/A-7"),
+        ),
+        (
+            &["sequence", "show", "shop", "store-1", "ticket"],
+            format!("{workspace}/sequences/ticket"),
+        ),
+        (&["client", "show", "shop", "store-1", "boss"], format!("{workspace}/clients/boss")),
+        (
+            &["receipt", "get", "shop", "store-1", "cli", KEY],
+            format!("{workspace}/receipts/cli/{KEY}"),
+        ),
+        (&["proof", "head", "shop", "store-1"], format!("{workspace}/head")),
+        (&["proof", "get", "shop", "store-1", "2"], format!("{workspace}/proofs/2")),
+        (
+            &["proof", "get", "shop", "store-1", "1", "--size", "2"],
+            format!("{workspace}/proofs/1?size=2"),
+        ),
+        (
+            &["proof", "consistency", "shop", "store-1", "1", "3"],
+            format!("{workspace}/consistency?from=1&to=3"),
+        ),
+        (&["partition", "list"], "/v1/partitions".to_owned()),
+    ] {
+        let printed = dev.run(&[arguments, &["-o", "json"]].concat()).ok();
+        let answered = http.send("GET", &path, &[], b"").unwrap().text();
+        assert_eq!(printed, format!("{answered}\n"), "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_receipt_as_json_says_also_its_key_and_whether_it_is_a_repeat() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    fill(&dev);
+    let path = format!("/v1/apps/shop/workspaces/store-1/receipts/cli/{KEY}");
+    let receipt = dev.client().send("GET", &path, &[], b"").unwrap().text();
+    let receipt = receipt.strip_suffix('}').unwrap();
+    let again = ["submit", "shop", "store-1", "--file", "-", "--key", KEY, "-o", "json"];
+    let again = dev.run_with(&again, ORDER).ok();
+    assert_eq!(again, format!("{receipt},\"key\":\"{KEY}\",\"replayed\":true}}\n"));
+    let table =
+        dev.run_with(&["submit", "shop", "store-1", "--file", "-", "--key", KEY], ORDER).ok();
+    assert!(table.ends_with("replayed          yes: it was carried out before\n"), "{table}");
+}
+
+#[test]
+fn a_log_is_followed_event_by_event() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    fill(&dev);
+    let last = dev.run(&["log", "tail", "shop", "store-1", "--count", "3"]).ok();
+    let expected = "\
+1  <time>  store-1  cli  OrderPlaced  {\"total\":12.5}  create order 200001, set stock/A-7 to version 1
+2  <time>  store-1  cli  TicketDrawn  {}  draw ticket T-002
+3  <time>  store-1  boss  Closed  {}  -
+";
+    assert_eq!(masked(&last), expected);
+    let arguments = ["log", "tail", "shop", "store-1", "--from", "3", "--count", "2", "-o", "json"];
+    let mut tail = dev.command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+    let third = lines.next().unwrap().unwrap();
+    dev.run(&["submit", "shop", "store-1", "Opened", "--args", r#"{"at":8}"#]).ok();
+    let fourth = lines.next().unwrap().unwrap();
+    for (line, name) in [(third, "Closed"), (fourth, "Opened")] {
+        let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(event["name"], name);
+    }
+    assert!(lines.next().is_none());
+    assert!(tail.wait().unwrap().success());
+}
+
+#[test]
+fn a_pipe_that_is_closed_ends_a_command_quietly() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    fill(&dev);
+    for arguments in [
+        &["log", "tail", "shop", "store-1"][..],
+        &["log", "read", "shop", "store-1"],
+        &["completion", "bash"],
+        &["config", "print"],
+    ] {
+        let mut command = dev.command(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), said.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}

@@ -7,22 +7,28 @@
 //!  value     number u64 · length u64, bytes · message · count u64, messages
 //!
 //!  command    01 events · 02 if_offset
-//!  event      01 name · 02 args, a template · 03 changes, if any
+//!  event      01 name · 02 args, a template · 03 changes, if any · 04 turns of args
 //!  template   01 text · 02 holes, if any
 //!  hole       01 at · 02 ref | 03 next, a name | 04 draw · 05 shown: 1 number, 2 text
 //!  change     01 kind: 1 create, 2 update, 3 delete, 4 set, 5 unset, 6 draw
 //!             02 id · 03 record kind · 04 parent · 05 fields · 06 if_version · 07 entity key
-//!             08 value, a template · 09 condition · 0a expires_at · 0b sequence
+//!             08 value, a template · 09 condition · 0a expires_at · 0b sequence · 0c turns
 //!  field      01 name · 02 value, a template
 //!  condition  01 number: 1 exists, 2 absent | 02 version | 03 value
+//!  turns      which place in the document each draw had, from 0, in canonical order: count u64,
+//!             numbers u64; left out if they are drawn in canonical order
 //! ```
 //!
 //! Every part says where it ends, so no two commands have the same bytes. A field that is added
 //! later changes nothing for commands without it.
 //!
-//! **Deliberately absent:** the order of holes, because the members of a JSON object have none;
-//! key, client and deadline, because a repetition may come later; and the stored encoding, which
-//! may change while fingerprints may not.
+//! The members of a JSON object have no order, except that numbers are drawn as the document has
+//! them: `{"a": $next, "b": $next}` gives `b` the higher number, and `{"b": $next, "a": $next}` gives
+//! it to `a`. So the turns of draws are part of what is asked for, and no other order is.
+//!
+//! **Deliberately absent:** the order of holes that draw nothing; key, client and deadline, because
+//! a repetition may come later; and the stored encoding, which may change while fingerprints may
+//! not.
 
 use seriatim_types::{
     CommandChange, CommandEvent, Condition, FieldTemplates, Filler, Fingerprint, Hole, Shown,
@@ -55,6 +61,7 @@ impl Hasher {
         self.bytes(1, event.name.as_str().as_bytes());
         self.message(2, &event.args, Self::template);
         self.list(3, &event.changes, Self::change);
+        self.turns(4, [&event.args].into_iter());
         self.end();
     }
 
@@ -79,6 +86,24 @@ impl Hasher {
             }
         }
         self.end();
+    }
+
+    fn turns<'t>(&mut self, tag: u8, templates: impl Iterator<Item = &'t Template>) {
+        let draws = templates.flat_map(Template::holes).filter(|hole| match hole.filler {
+            Filler::Next { .. } => true,
+            Filler::Ref(_) | Filler::Draw { .. } => false,
+        });
+        let orders: Vec<u32> = draws.map(|hole| hole.order).collect();
+        if orders.is_sorted() {
+            return;
+        }
+        let mut sorted = orders.clone();
+        sorted.sort_unstable();
+        self.number(tag, widen(orders.len()));
+        for order in orders {
+            let turn = sorted.partition_point(|other| *other < order);
+            self.0.update(widen(turn).to_be_bytes());
+        }
     }
 
     fn shown(&mut self, shown: Shown) {
@@ -128,6 +153,7 @@ impl Hasher {
                 self.bytes(11, sequence.as_str().as_bytes());
             }
         }
+        self.turns(12, change.templates());
         self.end();
     }
 

@@ -53,6 +53,25 @@ fn draw(index: u32, shown: Shown) -> Template {
     one_hole(Filler::Draw { index, shown })
 }
 
+/// Arguments with two draws, `x` before `y` in canonical order, and their places in the document.
+fn drawing_args(orders: [u32; 2]) -> Vec<CommandEvent> {
+    let [x, y] = orders.map(|order| next_at(order, "invoice"));
+    let holes = vec![Hole { at: 5, ..x }, Hole { at: 10, ..y }];
+    let args = Template::new(json(r#"{"x":,"y":}"#), holes).unwrap();
+    vec![CommandEvent { args, ..bare("E") }]
+}
+
+/// Two fields with a draw each, and the places of the draws in the document.
+fn drawing_fields(orders: [u32; 2]) -> Vec<CommandEvent> {
+    let [x, y] =
+        orders.map(|order| Template::new(json(""), vec![next_at(order, "invoice")]).unwrap());
+    fields(vec![(field("x"), x), (field("y"), y)])
+}
+
+fn next_at(order: u32, sequence: &str) -> Hole {
+    hole(0, order, Filler::Next { sequence: name(sequence), shown: Shown::Number })
+}
+
 fn samples() -> Vec<(&'static str, Vec<CommandEvent>, Option<u64>)> {
     let create = |value| with(create(None, value));
     let value = Condition::Value(json(r#"{"left":4}"#));
@@ -88,6 +107,9 @@ fn samples() -> Vec<(&'static str, Vec<CommandEvent>, Option<u64>)> {
         ("unset if its value is", with(unset(Some(value))), None),
         ("draw", with(CommandChange::Draw { sequence: name("ticket") }), None),
         ("everything", rich_command().events, Some(12)),
+        ("args that draw x, y", drawing_args([0, 1]), None),
+        ("args that draw y, x", drawing_args([1, 0]), None),
+        ("update that draws y, x", drawing_fields([1, 0]), None),
     ]
 }
 
@@ -171,18 +193,27 @@ fn text(text: &str) -> Template {
 
 /// A text behind holes for the next numbers of these sequences.
 fn holes(text: &str, sequences: &[&str]) -> Template {
-    let next = |sequence: &&str| Filler::Next { sequence: name(sequence), shown: Shown::Number };
-    let holes = sequences.iter().map(|sequence| hole(0, 0, next(sequence))).collect();
+    let holes = sequences.iter().map(|sequence| next_at(0, sequence)).collect();
     Template::new(Bytes::copy_from_slice(text.as_bytes()), holes).unwrap()
+}
+
+#[test]
+fn two_draws_that_change_places_in_the_document_are_another_request() {
+    let hash = |events: Vec<CommandEvent>| fingerprint(&events, None);
+    assert_ne!(hash(drawing_args([0, 1])), hash(drawing_args([1, 0])));
+    assert_ne!(hash(drawing_fields([0, 1])), hash(drawing_fields([1, 0])));
+    // Only who comes first counts: another hole may stand between them.
+    assert_eq!(hash(drawing_args([0, 1])), hash(drawing_args([0, 2])));
+    assert_eq!(hash(drawing_args([1, 0])), hash(drawing_args([7, 3])));
 }
 
 proptest! {
     #[test]
-    fn the_order_of_holes_is_no_part_of_it(
+    fn the_order_of_holes_that_draw_nothing_is_no_part_of_it(
         events in proptest::collection::vec(strategies::command_event(), 1..3),
         if_offset: Option<u64>,
     ) {
-        let same = without_order(&events);
+        let same = with_turns_alone(&events);
         prop_assert_eq!(fingerprint(&events, if_offset), fingerprint(&same, if_offset));
     }
 
@@ -226,23 +257,25 @@ fn commands(entry: &Entry, bytes: Vec<u8>) -> Option<(Command, Command)> {
 
 /// Whether what is asked for was altered. Its fingerprint says the same.
 fn check_altered(before: &Command, after: &Command) -> bool {
-    let asked = |command: &Command| (without_order(&command.events), command.if_offset);
+    let asked = |command: &Command| (with_turns_alone(&command.events), command.if_offset);
     let taken = |command: &Command| fingerprint(&command.events, command.if_offset);
     let is_altered = asked(before) != asked(after);
     assert_eq!(is_altered, taken(before) != taken(after), "{after:?}");
     is_altered
 }
 
-fn without_order(events: &[CommandEvent]) -> Vec<CommandEvent> {
+/// The same events, in which holes have no order but that of draws which left the canonical one.
+fn with_turns_alone(events: &[CommandEvent]) -> Vec<CommandEvent> {
     let mut events = events.to_vec();
     for event in &mut events {
-        clear_order(&mut event.args);
+        keep_turns(&mut [&mut event.args]);
         for change in &mut event.changes {
             match change {
                 CommandChange::Create { fields, .. } | CommandChange::Update { fields, .. } => {
-                    fields.iter_mut().for_each(|(_, value)| clear_order(value));
+                    let mut values: Vec<_> = fields.iter_mut().map(|(_, value)| value).collect();
+                    keep_turns(&mut values);
                 }
-                CommandChange::Set { value, .. } => clear_order(value),
+                CommandChange::Set { value, .. } => keep_turns(&mut [value]),
                 CommandChange::Delete { .. }
                 | CommandChange::Unset { .. }
                 | CommandChange::Draw { .. } => {}
@@ -252,7 +285,18 @@ fn without_order(events: &[CommandEvent]) -> Vec<CommandEvent> {
     events
 }
 
-fn clear_order(template: &mut Template) {
-    let holes = template.holes().iter().map(|hole| Hole { order: 0, ..hole.clone() }).collect();
-    *template = Template::new(template.text().clone(), holes).unwrap();
+fn keep_turns(part: &mut [&mut Template]) {
+    let draws = |hole: &&Hole| matches!(hole.filler, Filler::Next { .. });
+    let holes = part.iter().flat_map(|template| template.holes());
+    let orders: Vec<u32> = holes.filter(draws).map(|hole| hole.order).collect();
+    let turn = |hole: &Hole| {
+        let earlier = orders.iter().filter(|order| **order < hole.order).count();
+        if draws(&hole) && !orders.is_sorted() { earlier } else { 0 }
+    };
+    for template in part {
+        let order = |hole: &Hole| u32::try_from(turn(hole)).unwrap();
+        let holes = template.holes().iter();
+        let holes = holes.map(|hole| Hole { order: order(hole), ..hole.clone() }).collect();
+        **template = Template::new(template.text().clone(), holes).unwrap();
+    }
 }

@@ -9,6 +9,8 @@
     reason = "generated from the description, whose comments are for both sides"
 )]
 
+pub mod rpc;
+
 tonic::include_proto!("seriatim.v1");
 
 /// The description of all services, for reflection.

@@ -215,7 +215,7 @@ impl Server {
     fn open(&self) -> Result<TcpStream> {
         use std::io::Write as _;
         let mut stream = TcpStream::connect(self.address)?;
-        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")?;
+        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
         let mut answer = BufReader::new(stream.try_clone()?);
         let mut line = String::new();
         answer.read_line(&mut line)?;

@@ -18,7 +18,7 @@ use crate::verify::VerifyArgs;
 
 /// An event-sourcing server: every command gets its place, exactly once.
 #[derive(Debug, Parser)]
-#[command(name = "seriatim", version, disable_help_subcommand = true)]
+#[command(name = "seriatim", version)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
@@ -30,22 +30,35 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Common options")]
 pub(crate) struct Common {
-    /// The server to talk to.
-    #[arg(
-        long,
-        global = true,
-        env = "SERIATIM_SERVER",
-        hide_env_values = true,
-        default_value = "http://127.0.0.1:7600",
-        value_name = "URL"
-    )]
+    /// The server to talk to. SERIATIM_SERVER sets another default.
+    #[arg(long, global = true, default_value_t = server(), value_name = "URL")]
     pub(crate) server: String,
     /// Tables for people, or JSON for programs: one document, or one per line where a log is followed.
     #[arg(short, long, global = true, value_enum, default_value = "table", value_name = "FORM")]
     pub(crate) output: Form,
-    /// How long to try before giving up.
+    /// How long to try before giving up. `submit` waits so long for a server that is not there.
     #[arg(long, global = true, default_value = "10s", value_name = "TIME")]
     pub(crate) timeout: Within,
+}
+
+/// The server of whoever has started one without further ado.
+pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7600";
+
+fn server() -> String {
+    or_variable("SERIATIM_SERVER", DEFAULT_SERVER)
+}
+
+/// A default that a variable of the environment replaces, unless it is empty. The parser would
+/// write an option that has a variable into every usage line as if it were required.
+pub(crate) fn or_variable(name: &str, default: &str) -> String {
+    let set = std::env::var(name).ok().filter(|value| !value.is_empty());
+    set.unwrap_or_else(|| default.to_owned())
+}
+
+/// Reads counts and offsets that begin with 1. On the wire 0 stands for what was not given.
+pub(crate) fn from_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<T, String> {
+    let number = text.parse().ok().filter(|number| *number >= T::from(1));
+    number.ok_or_else(|| "it is a whole number from 1 on".to_owned())
 }
 
 /// A time with its unit, such as 10s.

@@ -25,6 +25,10 @@ pub(crate) enum Exit {
     Unknown = 5,
     /// What was checked is not what it should be.
     Difference = 6,
+    /// Whether it is as it should be cannot be told from what is there.
+    CannotTell = 7,
+    /// Somebody has interrupted it, as with Ctrl-C.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {
@@ -33,8 +37,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
+/// Somebody has interrupted it, and need not be told.
+#[derive(Debug, thiserror::Error)]
+#[error("interrupted")]
+pub(crate) struct Interrupted;
+
 /// Facts that are not shown to people.
-const FOR_PROGRAMS: &[&str] = &["retryable", "outcome", "field", "idempotency_key"];
+const FOR_PROGRAMS: &[&str] = &["retryable", "outcome", "field"];
 
 /// A failure that says more than a sentence.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +94,9 @@ impl Failure {
         for (name, text) in texts {
             members.extend(text.clone().map(|text| (name.to_owned(), text.into())));
         }
+        if self.exit == Exit::Usage {
+            members.entry("code").or_insert_with(|| "INVALID_ARGUMENT".into());
+        }
         members.insert("message".to_owned(), self.message.as_str().into());
         Value::Object(members).to_string()
     }
@@ -96,6 +108,9 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> Exit {
     if io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
         // Whoever was reading has seen enough, and nobody is left to tell.
         return Exit::Done;
+    }
+    if error.is::<Interrupted>() {
+        return Exit::Interrupted;
     }
     let other;
     let failure = match error.downcast_ref::<Failure>() {

@@ -34,7 +34,7 @@ use clap::Parser;
 
 use args::{Cli, Common, Task};
 use document::{object, of};
-use exit::Exit;
+use exit::{Exit, Failure};
 use nouns::{
     app, client, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
@@ -42,7 +42,10 @@ use output::Form;
 use remote::ask;
 
 fn main() -> ExitCode {
-    let Cli { common, task } = Cli::parse();
+    let Cli { common, task } = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error),
+    };
     let exit = match run(&common, &task) {
         Ok(()) => Exit::Done,
         Err(error) => exit::report(&error, common.output == Form::Json),
@@ -50,25 +53,44 @@ fn main() -> ExitCode {
     exit.into()
 }
 
+/// Says what is wrong with the arguments, or the help that they ask for.
+fn not_understood(error: &clap::Error) -> ExitCode {
+    let arguments: Vec<_> = std::env::args_os().collect();
+    let is_json = |[option, form]: [&str; 2]| {
+        arguments.iter().any(|it| *it == *format!("{option}{form}"))
+            || arguments.windows(2).any(|it| it == [option.trim_end_matches('='), form])
+    };
+    let as_json = [["-o", "json"], ["-o=", "json"], ["--output=", "json"]].into_iter().any(is_json);
+    if error.exit_code() == 0 || !as_json {
+        // Nobody is told when nobody listens.
+        drop(error.print());
+        return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage }.into();
+    }
+    // Behind an empty line it says how to ask for help.
+    let message = error.render().to_string();
+    let message = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+    exit::report(&Failure::usage(message).into(), true).into()
+}
+
 fn run(common: &Common, task: &Task) -> Result<()> {
     match task {
         Task::Dev(args) => serve::dev(args),
         Task::Serve(args) => serve::serve(args),
-        Task::App(task) => ask(common, None, async |remote| app::run(&remote, task).await),
-        Task::Sequence(task) => ask(common, None, async |it| sequence::run(&it, task).await),
-        Task::Kind(task) => ask(common, None, async |it| kind::run(&it, task).await),
-        Task::Workspace(task) => ask(common, None, async |it| workspace::run(&it, task).await),
+        Task::App(task) => ask(common, async |remote| app::run(&remote, task).await),
+        Task::Sequence(task) => ask(common, async |it| sequence::run(&it, task).await),
+        Task::Kind(task) => ask(common, async |it| kind::run(&it, task).await),
+        Task::Workspace(task) => ask(common, async |it| workspace::run(&it, task).await),
         Task::Submit(args) => submit::run(common, args),
-        Task::Log(task) => ask(common, None, async |it| log::run(&it, task).await),
-        Task::Record(task) => ask(common, None, async |it| record::run(&it, task).await),
-        Task::Entity(task) => ask(common, None, async |it| entity::run(&it, task).await),
-        Task::Receipt(task) => ask(common, None, async |it| receipt::run(&it, task).await),
-        Task::Client(task) => ask(common, None, async |it| client::run(&it, task).await),
-        Task::Partition(task) => ask(common, None, async |it| partition::run(&it, task).await),
-        Task::Proof(task) => ask(common, None, async |it| proof::run(&it, task).await),
+        Task::Log(task) => ask(common, async |it| log::run(&it, task).await),
+        Task::Record(task) => ask(common, async |it| record::run(&it, task).await),
+        Task::Entity(task) => ask(common, async |it| entity::run(&it, task).await),
+        Task::Receipt(task) => ask(common, async |it| receipt::run(&it, task).await),
+        Task::Client(task) => ask(common, async |it| client::run(&it, task).await),
+        Task::Partition(task) => ask(common, async |it| partition::run(&it, task).await),
+        Task::Proof(task) => ask(common, async |it| proof::run(&it, task).await),
         Task::Verify(args) => verify::run(common, args),
         Task::Bench(args) => bench::run(common, args),
-        Task::Demo => demo::run(),
+        Task::Demo => demo::run(common.output),
         Task::Config(task) => settings::run(common.output, task),
         Task::Completion { shell } => completion::print_for(*shell),
         Task::Version => {

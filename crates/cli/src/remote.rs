@@ -10,6 +10,7 @@ use seriatim_client::{Client, ClientBuilder, Error, SubmitError};
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::output::Form;
+use crate::signals::interruptible;
 
 /// How long a connection may take before nobody is there.
 const CONNECT_WITHIN: Duration = Duration::from_secs(2);
@@ -20,23 +21,18 @@ pub(crate) struct Remote {
     pub(crate) output: Form,
 }
 
-/// Asks a server something, as the client that commands are counted for.
-pub(crate) fn ask(
-    common: &Common,
-    client_id: Option<&str>,
-    ask: impl AsyncFnOnce(Remote) -> Result<()>,
-) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("threads cannot be started")?;
-    runtime.block_on(async {
-        let builder = Client::builder().deadline(common.timeout.0);
-        let builder = match client_id {
-            Some(id) => builder.client_id(id),
-            None => builder,
-        };
-        let client = connect(&common.server, builder)?;
+/// Asks a server something.
+pub(crate) fn ask(common: &Common, ask: impl AsyncFnOnce(Remote) -> Result<()>) -> Result<()> {
+    run(interruptible(async {
+        let client = connect(&common.server, Client::builder().deadline(common.timeout.0))?;
         ask(Remote { client, output: common.output }).await
-    })
+    }))
+}
+
+/// Runs what waits for a server.
+pub(crate) fn run(task: impl Future<Output = Result<()>>) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.context("threads cannot be started")?.block_on(task)
 }
 
 /// A client of a server that is there. The client itself would wait for one to come, which is right
@@ -44,12 +40,18 @@ pub(crate) fn ask(
 pub(crate) fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
     let client = builder.connect(server).map_err(|error| Failure::usage(error.to_string()))?;
     reach(server).map_err(|error| {
-        let failure = Failure::new(Exit::NotWritten, format!("cannot reach {server}: {error}"));
-        let advice = "is a server running there? start one with `seriatim dev`, or name another \
-                      with --server";
-        Failure { code: Some(Error::UNAVAILABLE.to_owned()), ..failure }.advise(advice)
+        let failure = Failure::new(Exit::NotWritten, cannot_reach(server, &error));
+        Failure { code: Some(Error::UNAVAILABLE.to_owned()), ..failure }.advise(format!(
+            "is a server running there? {START_ONE}, or name another with --server"
+        ))
     })?;
     Ok(client)
+}
+
+const START_ONE: &str = "start one with `seriatim dev`";
+
+fn cannot_reach(server: &str, error: &io::Error) -> String {
+    format!("cannot reach {server}: {error}")
 }
 
 fn reach(server: &str) -> io::Result<()> {
@@ -89,15 +91,32 @@ pub(crate) fn not_submitted(error: &SubmitError) -> Failure {
         SubmitError::NotWritten { .. } => (Exit::NotWritten, "not written", "not_written"),
         SubmitError::Unknown { .. } => (Exit::Unknown, "perhaps written", "unknown"),
     };
-    let key = error.key().to_string();
     let mut failure = failure(exit, error.error(), format!("{what}: {}", error.error().message()));
-    if exit == Exit::Unknown {
-        failure = failure.advise(format!("send it again with --key {key}: that resolves it"));
-    }
     failure.facts.insert("outcome".to_owned(), outcome.into());
     // A refusal may name the key of an entity.
-    failure.facts.insert("idempotency_key".to_owned(), key.into());
+    failure.facts.insert("idempotency_key".to_owned(), error.key().to_string().into());
     failure
+}
+
+/// The same of a command that a command line sends again.
+pub(crate) fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) -> Failure {
+    let mut failure = not_submitted(error);
+    let (what, send) = match error {
+        SubmitError::Refused { .. } => return failure,
+        SubmitError::NotWritten { .. } => ("not written", "send it again"),
+        SubmitError::Unknown { .. } => ("perhaps written", "send it again: its key resolves it"),
+    };
+    failure.facts.insert("again".to_owned(), again.into());
+    match reach(server) {
+        Ok(()) => match failure.advice.take().filter(|_| !error.error().is_retryable()) {
+            Some(first) => failure.advise(format!("{first}; then {send}")),
+            None => failure.advise(send),
+        },
+        Err(error) => {
+            let message = format!("{what}: {}", cannot_reach(server, &error));
+            Failure { message, ..failure }.advise(format!("{START_ONE}, then {send}"))
+        }
+    }
 }
 
 /// That something does not exist.

@@ -14,7 +14,7 @@ use seriatim_storage_fjall::FjallStore;
 use tokio::time::Instant;
 
 use crate::config::{Settings, Source};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::settings::{DevArgs, ServeArgs};
 use crate::welcome::say;
 use crate::{handles, signals, welcome};
@@ -53,6 +53,10 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     let signal = signals::listen().context("signals cannot be listened to")?;
     let Settings { listen, data, server, node, storage, apps } = settings;
     let server = seriatim_server::Settings { apps, ..server };
+    if data.exists() && !data.is_dir() {
+        let what = format!("{} is no folder, and data is kept in one", data.display());
+        return Err(Failure::new(Exit::Failure, what).into());
+    }
     let store = FjallStore::open(&data, &seriatim_node::schema(), storage)?;
     let clock = Arc::new(SystemClock::new());
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
@@ -73,6 +77,8 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         say("Some requests were still open and got no answer.");
     }
     node.shutdown(NODE_WITHIN)?;
+    // The store goes with it, and so the lock on the folder: whoever reads on may open it.
+    drop(node);
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
 }

@@ -36,7 +36,8 @@ struct Flags {
     /// The address to listen on. It must be one of this machine's own: there is no authentication.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// The folder that holds the data. It is made if it is not there.
+    /// The folder that holds the data. It is made if it is not there. One that holds anything else
+    /// is left alone.
     #[arg(long, value_name = "FOLDER")]
     data: Option<String>,
     /// Any other setting, such as node.queue_max=1000. `seriatim config print` shows all.

@@ -1,15 +1,35 @@
-//! The signals that end a server.
+//! The signals that end a server, and the one that ends what waits for a server.
 //!
-//! They are listened to on a thread of their own, so that a second one is heard whatever the rest of
-//! the process waits for.
+//! Those of a server are listened to on a thread of their own, so that a second one is heard whatever
+//! the rest of the process waits for.
 
 use std::future::Future;
 use std::io;
 
+use anyhow::Result;
+use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
+use crate::exit::Interrupted;
 use crate::welcome::say;
+
+/// Does something until it is done or interrupted. What it holds is let go either way: a line that
+/// is drawn, a folder, a process.
+pub(crate) async fn interruptible<T>(task: impl Future<Output = Result<T>>) -> Result<T> {
+    tokio::select! {
+        result = task => result,
+        () = interrupt() => Err(Interrupted.into()),
+    }
+}
+
+/// Waits for SIGINT.
+pub(crate) async fn interrupt() {
+    if ctrl_c().await.is_err() {
+        // It cannot be listened to, and ends the process as it always did.
+        std::future::pending().await
+    }
+}
 
 /// Ends at the first SIGINT or SIGTERM. A second one ends the process at once.
 pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> {

@@ -1,21 +1,26 @@
 //! `seriatim submit`.
 
-use std::fs;
+use std::fs::File;
 use std::io::{self, Read};
-use std::time::SystemTime;
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use clap::Args;
 use serde::de::IgnoredAny;
-use seriatim_client::{Command, Key, Submitted};
+use seriatim_client::{Client, Command, Key, Submission, SubmitError, Submitted};
 
-use crate::args::{Common, Within};
+use crate::args::{Common, DEFAULT_SERVER, Within, or_variable};
 use crate::document::of;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::nouns::receipt;
 use crate::output::Table;
-use crate::remote::{self, not_submitted};
-use crate::twins;
+use crate::progress::Progress;
+use crate::remote::{self, not_submitted_yet};
+use crate::{signals, twins};
+
+/// How often to look whether it is time to say that an answer is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Args)]
 pub(crate) struct SubmitArgs {
@@ -35,8 +40,8 @@ pub(crate) struct SubmitArgs {
     /// The idempotency key. Sent again with the same key, a command is carried out once.
     #[arg(long, value_name = "UUID")]
     key: Option<Key>,
-    /// Who sends it. Keys belong to their client.
-    #[arg(long, env = "SERIATIM_CLIENT", hide_env_values = true, default_value = "cli")]
+    /// Who sends it. Keys belong to their client. SERIATIM_CLIENT sets another default.
+    #[arg(long, default_value_t = or_variable("SERIATIM_CLIENT", "cli"))]
     client: String,
     /// Only if this is the last offset of the workspace; 0 for none.
     #[arg(long, value_name = "OFFSET")]
@@ -49,19 +54,54 @@ pub(crate) struct SubmitArgs {
     deadline: Option<Within>,
 }
 
-/// Sends a command and prints its receipt.
+/// Sends a command and prints its receipt. A server that is not there is waited for: what is sent
+/// with one key may be sent as often as it takes.
 pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
     let command = args.command()?;
     let key = args.key.unwrap_or_else(Key::random);
-    remote::ask(common, Some(&args.client), async |remote| {
-        let workspace = remote.client.app(&args.app).workspace(&args.workspace);
-        let submitted = workspace.submit_with_key(key, command).await;
-        let submitted = submitted.map_err(|error| not_submitted(&error))?;
+    let Common { server, output, timeout } = common;
+    remote::run(async {
+        let client = Client::builder().client_id(&args.client).deadline(timeout.0).connect(server);
+        let client = client.map_err(|error| Failure::usage(error.to_string()))?;
+        let workspace = client.app(&args.app).workspace(&args.workspace);
+        let submitted = tokio::select! {
+            answer = patiently(workspace.submit_with_key(key, command), common) => answer,
+            () = signals::interrupt() => {
+                return Err(interrupted(key, &args.again(common, key)).into());
+            }
+        };
+        let submitted = submitted
+            .map_err(|error| not_submitted_yet(&error, server, &args.again(common, key)))?;
         let document = twins::receipt(&submitted.receipt)
             .with("key", of(key.to_string()))
             .with("replayed", of(submitted.is_replayed));
-        Ok(remote.output.print_as(&document, || table(&submitted))?)
+        Ok(output.print_as(&document, || table(&submitted))?)
     })
+}
+
+/// That nobody waits for the answer any more.
+fn interrupted(key: Key, again: &str) -> Failure {
+    let failure = Failure::new(Exit::Unknown, "interrupted: perhaps written");
+    let key = key.to_string();
+    let facts = [("outcome", "unknown"), ("idempotency_key", &key), ("again", again)];
+    let facts = facts.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+    Failure { facts, ..failure }.advise("send it again: its key resolves it")
+}
+
+/// Says that an answer is waited for, so that it does not look like a hang.
+async fn patiently(submission: Submission, common: &Common) -> Result<Submitted, SubmitError> {
+    let Common { server, timeout, .. } = common;
+    let mut progress = Progress::new();
+    let mut submission = pin!(submission);
+    loop {
+        match tokio::time::timeout(LOOK_EVERY, &mut submission).await {
+            Ok(answer) => return answer,
+            Err(_) => progress.say(|| {
+                let within = timeout.0.as_millis();
+                format!("{server} has not answered: trying for {within} ms in all")
+            }),
+        }
+    }
 }
 
 impl SubmitArgs {
@@ -87,6 +127,28 @@ impl SubmitArgs {
         Ok(command)
     }
 
+    /// The command line that sends the same again.
+    fn again(&self, common: &Common, key: Key) -> String {
+        let name = |name: &str| Some(name.to_owned());
+        let option = |name: &str, value: Option<String>| {
+            value.into_iter().flat_map(|value| [format!("--{name}"), value]).collect::<Vec<_>>()
+        };
+        let server = Some(&common.server).filter(|server| *server != DEFAULT_SERVER).cloned();
+        let deadline = self.deadline.map(|within| format!("{}ms", within.0.as_millis()));
+        let words = [name("seriatim"), name("submit"), name(&self.app), name(&self.workspace)];
+        let words = words.into_iter().chain([self.event.clone()]).flatten();
+        let words = words
+            .chain(option("args", self.args.clone()))
+            .chain(option("file", self.file.clone()))
+            .chain(option("if-offset", self.if_offset.map(|offset| offset.to_string())))
+            .chain(self.proof.then(|| "--proof".to_owned()))
+            .chain(option("deadline", deadline))
+            .chain(option("server", server))
+            .chain(option("client", name(&self.client)))
+            .chain(option("key", Some(key.to_string())));
+        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+    }
+
     /// A command with one event, whose arguments are left as they were written.
     fn one_event(&self) -> Result<String> {
         let name = self.event.as_deref().context("there is a name, or a file")?;
@@ -99,12 +161,29 @@ impl SubmitArgs {
 }
 
 fn read(file: &str) -> Result<String> {
-    if file != "-" {
-        return fs::read_to_string(file).with_context(|| format!("cannot read {file}"));
+    let name = if file == "-" { "standard input" } else { file };
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => io::stdin().read_to_end(&mut bytes),
+        _ => File::open(file).and_then(|mut file| file.read_to_end(&mut bytes)),
+    };
+    read.with_context(|| format!("cannot read {name}"))?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes().get(at).copied().unwrap_or_default();
+        Failure::usage(format!("{name} is no UTF-8: 0x{byte:02x} at byte {}", at.saturating_add(1)))
+            .into()
+    })
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:=,@+".contains(char);
+    match word {
+        "" => "''".to_owned(),
+        plain if plain.chars().all(is_plain) => plain.to_owned(),
+        other => format!("'{}'", other.replace('\'', r"'\''")),
     }
-    let mut text = String::new();
-    io::stdin().read_to_string(&mut text).context("cannot read standard input")?;
-    Ok(text)
 }
 
 fn table(submitted: &Submitted) -> Table {

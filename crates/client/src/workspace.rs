@@ -101,7 +101,7 @@ impl Workspace {
         // On the wire, what is empty is what it was in the request before.
         let Target { app, workspace } = &*self.target;
         let names =
-            [("app", app), ("workspace", workspace), ("client_id", &self.client.inner.client_id)];
+            [("app", app), ("workspace", workspace), ("client", &self.client.inner.client_id)];
         if let Some((field, _)) = names.iter().find(|(_, name)| name.is_empty()) {
             return Err(Error::invalid(field, "must not be empty"));
         }

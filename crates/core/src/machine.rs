@@ -28,7 +28,7 @@ use crate::decide::Stop;
 use crate::defined::{Defined, StepError};
 use crate::effects::{Effects, Fault, Outcome, TreeNode};
 use crate::evolve::evolve;
-use crate::home::{Home, SYSTEM_APP};
+use crate::home::{Home, SYSTEM_APP, SYSTEM_NAME};
 use crate::rows::{Draft, RowChange, RowId, Rows, Write};
 
 /// One partition: see the [crate's page](crate).
@@ -292,9 +292,10 @@ impl Machine {
 }
 
 /// What holds for the system app itself.
-fn system_settings() -> AppSettings {
+#[must_use]
+pub fn system_settings() -> AppSettings {
     AppSettings {
-        name: Name::new("system").expect("a plain word is a name"),
+        name: Name::new(SYSTEM_NAME).expect("a plain word is a name"),
         app: SYSTEM_APP,
         partitions: 1,
         record_ids: RecordIdScheme::Single,

@@ -107,7 +107,7 @@ pub enum Refusal {
     #[error("{what} can give no more numbers")]
     SequenceExhausted {
         /// Which one.
-        what: String,
+        what: Exhausted,
     },
     /// An entity that was to be absent.
     #[error("{:?} exists", key.as_str())]
@@ -177,6 +177,29 @@ pub enum Refusal {
         /// The time of the entry.
         time: Time,
     },
+}
+
+/// A sequence that has given all its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Exhausted {
+    /// One of the app's own.
+    #[error("sequence {:?}", .0.as_str())]
+    Sequence(Name),
+    /// That of the ids of records, one of which a record of this kind was to get.
+    #[error("record ids of kind {:?}", .0.as_str())]
+    RecordIds(Name),
+    /// The offsets of a log.
+    #[error("the log")]
+    Log,
+    /// The numbers of a client's commands.
+    #[error("the client's own sequence")]
+    Client,
+    /// The ids of workspaces that have names.
+    #[error("the ids of named workspaces")]
+    Workspaces,
+    /// The ids of apps.
+    #[error("the ids of apps")]
+    Apps,
 }
 
 /// What a refusal is about.

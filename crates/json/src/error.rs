@@ -64,17 +64,20 @@ pub enum Problem {
     #[error("is written {written}, which is not how JSON writes a number")]
     NotANumber { written: String },
     /// A number beyond the range of a double.
-    #[error("is {written}, which is too great for a JSON number: send it as a string")]
+    #[error("is {written}, which is too great for a JSON number: as data it can be a string")]
     NumberTooGreat { written: String },
     /// A number beyond 2^53 that a double cannot hold exactly.
-    #[error("is {written} and would lose digits, becoming {kept}: send it as a string")]
+    #[error(
+        "is {written} and would lose digits, becoming {kept}: whole numbers go up to {NUMBER_MAX}, \
+         and as data it can be a string"
+    )]
     LosesDigits { written: String, kept: String },
 
     /// More bytes than may be.
     #[error("has {bytes} bytes: at most {max} are allowed")]
     TooLarge { bytes: usize, max: u32 },
-    /// One more than may be.
-    #[error("is one too many: at most {max} {what} are allowed")]
+    /// More than may be, from there on or within.
+    #[error("goes beyond a limit: at most {max} {what} are allowed")]
     TooMany { what: &'static str, max: u32 },
 
     /// Another type of JSON.
@@ -93,7 +96,7 @@ pub enum Problem {
     #[error("must be {}, not {found:?}", choices(.words))]
     NotOneOf { words: Vec<&'static str>, found: String },
     /// A text that cannot be a name.
-    #[error("must have 1 to {bytes_max} bytes and no control characters")]
+    #[error("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..")]
     NotAName { bytes_max: usize },
     /// A text that is no moment.
     #[error("must be a time like \"2027-01-01T00:00:00Z\", from 1970 to 9999, not {found:?}")]
@@ -188,7 +191,7 @@ fn found_here(found: Option<char>) -> String {
 
 fn known_here(known: &[&str]) -> String {
     match known {
-        [] => "no member is".to_owned(),
+        [] => "nothing is".to_owned(),
         [one] => format!("only {one} is"),
         [init @ .., last] => format!("{} and {last} are", init.join(", ")),
     }

@@ -1,7 +1,7 @@
 //! What comes with a command beside its body, in headers or in the path of a request.
 
 use seriatim_types::limits::CLIENT_ID_BYTES_MAX;
-use seriatim_types::{ClientId, Key, Time};
+use seriatim_types::{ClientId, Key, Time, is_dots};
 
 use crate::error::{Invalid, Problem, excerpt};
 use crate::time;
@@ -30,9 +30,10 @@ pub fn key(text: &str) -> Result<Key, Invalid> {
 ///
 /// # Errors
 ///
-/// It is empty, too long or holds a control character.
+/// It is empty, too long, `.` or `..`, or holds a control character.
 pub fn client(text: &str) -> Result<ClientId, Invalid> {
-    let client = ClientId::new(text.as_bytes()).filter(|_| !text.chars().any(char::is_control));
+    let is_text = !text.chars().any(char::is_control) && !is_dots(text);
+    let client = ClientId::new(text.as_bytes()).filter(|_| is_text);
     client.ok_or_else(|| invalid("Client-Id", Problem::NotAName { bytes_max: CLIENT_ID_BYTES_MAX }))
 }
 
@@ -89,9 +90,11 @@ mod tests {
         for text in ["pos-4", "Kasse Süd", &"x".repeat(255)] {
             assert_eq!(client(text).unwrap().as_bytes(), text.as_bytes());
         }
-        for text in ["", "a\tb", "\u{7f}", "\u{85}", &"x".repeat(256), &"ü".repeat(128)] {
+        for text in ["", ".", "..", "a\tb", "\u{7f}", "\u{85}", &"x".repeat(256), &"ü".repeat(128)]
+        {
             let refused = client(text).unwrap_err();
-            let sentence = "Client-Id: must have 1 to 255 bytes and no control characters";
+            let sentence = "Client-Id: must have 1 to 255 bytes and no control characters, and not \
+                            be . or ..";
             assert_eq!(refused.to_string(), sentence);
         }
     }

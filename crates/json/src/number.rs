@@ -177,8 +177,10 @@ mod tests {
             ("1152921504606846976", "1152921504606847000"),
             ("1.00000000000000000001e30", "1e+30"),
         ] {
-            let sentence =
-                format!("is {written} and would lose digits, becoming {kept}: send it as a string");
+            let sentence = format!(
+                "is {written} and would lose digits, becoming {kept}: whole numbers go up to \
+                 9007199254740991, and as data it can be a string"
+            );
             assert_eq!(canonical(written), Err(sentence));
         }
     }

@@ -5,7 +5,9 @@
 
 use std::fmt;
 
-use crate::error::{Invalid, Problem, excerpt};
+use seriatim_types::Step;
+
+use crate::error::{Invalid, Problem};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Path<'p> {
@@ -30,22 +32,17 @@ impl Path<'_> {
 
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Root => Ok(()),
-            Self::Member(Path::Root, name) if is_plain(name) => f.write_str(name),
-            Self::Member(parent, name) if is_plain(name) => write!(f, "{parent}.{name}"),
-            Self::Member(parent, name) => write!(f, "{parent}[{:?}]", excerpt(name)),
-            Self::Item(parent, index) => write!(f, "{parent}[{index}]"),
+        let (parent, step) = match *self {
+            Self::Root => return Ok(()),
+            Self::Member(parent, name) => (parent, Step::Member(name.into())),
+            Self::Item(parent, index) => (parent, Step::Item(index)),
+        };
+        match parent {
+            // A path begins with a name, and not with a dot.
+            Path::Root => f.write_str(step.to_string().trim_start_matches('.')),
+            Path::Member(..) | Path::Item(..) => write!(f, "{parent}{step}"),
         }
     }
-}
-
-/// Whether a name can stand behind a dot. Markers such as `$ref` can.
-fn is_plain(name: &str) -> bool {
-    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'$');
-    name.len() <= 64
-        && name.bytes().next().is_some_and(is_letter)
-        && name.bytes().all(|byte| is_letter(byte) || byte.is_ascii_digit())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use seriatim_core::Outcome;
+use seriatim_core::{Defined, Outcome, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact};
 use seriatim_node::AskError;
@@ -83,6 +83,9 @@ pub(crate) async fn one(context: &Arc<Context>, app: Name) -> Result<Definitions
 
 /// The definitions of an app, on a thread that may wait.
 pub(crate) fn find(context: &Context, app: &Name) -> Result<Definitions, ApiError> {
+    if app.as_str() == SYSTEM_NAME {
+        return Ok(Defined::new(system_settings()).plain().clone());
+    }
     let mut apps = context.node.apps()?.into_iter();
     let found = apps.find(|definitions| definitions.app.name == *app);
     found.ok_or_else(|| context.not_asked(AskError::AppNotFound))

@@ -1,22 +1,29 @@
 //! What a request says: the parts of its path, its query, its headers, its body.
 
+use std::error::Error;
 use std::future::poll_fn;
+use std::io::{self, ErrorKind};
+use std::iter::successors;
 use std::ops::RangeInclusive;
 use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath, OriginalUri};
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use seriatim_json::write::Fact;
-use seriatim_json::{Invalid, Problem};
+use seriatim_json::{Invalid, Problem, header};
 use seriatim_types::limits::{COMMAND_BYTES_MAX, ENTITY_KEY_BYTES_MAX, NAME_BYTES_MAX};
-use seriatim_types::{EntityKey, NUMBER_MAX, Name, PartitionId, WorkspaceId, WorkspaceRef};
+use seriatim_types::{
+    ClientId, EntityKey, Key, NUMBER_MAX, Name, PartitionId, WorkspaceId, WorkspaceRef,
+};
 
 use crate::error::ApiError;
+use crate::path;
 
 /// A request without its body.
 pub(crate) struct Asked {
@@ -29,10 +36,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let path = RawPathParams::from_request_parts(parts, state).await;
-        let path = path.map_err(|error| ApiError::invalid("path", error.body_text()))?;
-        let path = path.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-        let query = parts.uri.query().unwrap_or_default().to_owned();
+        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, state)
+            .await
+            .unwrap_or_else(|never| match never {});
+        let route = parts.extensions.get::<MatchedPath>().expect("only routes have handlers");
+        let path = path::parts(route.as_str(), uri.path())?;
+        let query = uri.query().unwrap_or_default().to_owned();
         Ok(Self { path, query, headers: std::mem::take(&mut parts.headers) })
     }
 }
@@ -53,16 +62,26 @@ impl Asked {
     }
 
     pub(crate) fn workspace(&self) -> Result<WorkspaceRef, ApiError> {
-        workspace(self.part("ws"))
+        workspace(self.part("workspace"))
     }
 
     pub(crate) fn partition(&self) -> Result<PartitionId, ApiError> {
-        let number = self.number("p", 0..=u64::from(u16::MAX))?;
+        let number = self.number("partition", 0..=u64::from(u16::MAX))?;
         Ok(PartitionId(u16::try_from(number).expect("the range is that of the type")))
     }
 
     pub(crate) fn entity_key(&self) -> Result<EntityKey, ApiError> {
         entity_key(self.part("key"))
+    }
+
+    pub(crate) fn client(&self) -> Result<ClientId, ApiError> {
+        let client = header::client(self.part("client"));
+        client.map_err(|invalid| ApiError::invalid("client", invalid.problem))
+    }
+
+    pub(crate) fn idempotency_key(&self) -> Result<Key, ApiError> {
+        let key = header::key(self.part("key"));
+        key.map_err(|invalid| ApiError::invalid("key", invalid.problem))
     }
 
     /// A part of the path that is a number.
@@ -73,15 +92,21 @@ impl Asked {
     /// The parameters behind the path, if all of them are known and each comes once.
     pub(crate) fn query(&self, known: &'static [&'static str]) -> Result<Query, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
-        for (name, text) in form_urlencoded::parse(self.query.as_bytes()) {
-            let invalid = |problem| Invalid { field: name.to_string(), problem };
-            if !known.contains(&&*name) {
-                return Err(invalid(Problem::UnknownMember { known }).into());
+        for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
+            // A plus stands for a space in a query, and only there.
+            let pair = pair.replace('+', " ");
+            let (name, text) = pair.split_once('=').unwrap_or((&pair, ""));
+            let name = path::decoded(name, name)?;
+            if !known.contains(&name.as_str()) {
+                return Err(
+                    Invalid { field: name, problem: Problem::UnknownMember { known } }.into()
+                );
             }
             if pairs.iter().any(|(earlier, _)| *earlier == name) {
                 return Err(ApiError::invalid(&name, "is given more than once"));
             }
-            pairs.push((name.into_owned(), text.into_owned()));
+            let text = path::decoded(&name, text)?;
+            pairs.push((name, text));
         }
         Ok(Query(pairs))
     }
@@ -105,20 +130,25 @@ impl Asked {
 
     /// Whether the caller wants to follow a log.
     pub(crate) fn wants_stream(&self) -> bool {
-        let accepted = self.headers.get_all(header::ACCEPT);
-        let mut accepted = accepted.iter().filter_map(|value| value.to_str().ok());
-        accepted.any(|text| text.to_ascii_lowercase().contains("text/event-stream"))
+        let accepted = self.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        accepted.flat_map(|text| text.split(',')).any(is_stream)
     }
 
     /// The whole body, if it comes in time. One that is too large is not read to its end, nor at all
     /// if it says so.
     pub(crate) async fn body(&self, body: Body, within: Duration) -> Result<Bytes, ApiError> {
         let read = tokio::time::timeout(within, whole_body(body)).await;
-        read.unwrap_or_else(|_| {
-            let why = format!("was not sent within {} ms", within.as_millis());
-            Err(ApiError::invalid("body", why))
-        })
+        read.unwrap_or_else(|_| Err(ApiError::unsent(late("body", within))))
     }
+}
+
+/// Whether a type that a caller names is that of streams. One with the weight 0 is not wanted.
+fn is_stream(accepted: &str) -> bool {
+    let mut parts = accepted.split(';').map(str::trim);
+    let is_stream = parts.next().is_some_and(|it| it.eq_ignore_ascii_case("text/event-stream"));
+    let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
+    let is_zero = weight.is_some_and(|it| it.chars().all(|digit| matches!(digit, '0' | '.')));
+    is_stream && !is_zero
 }
 
 async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
@@ -133,7 +163,7 @@ async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
     let mut body = pin!(body);
     let mut read = BytesMut::new();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
-        let frame = frame.map_err(|_| ApiError::invalid("body", "breaks off"))?;
+        let frame = frame.map_err(|error| broken_body(&error))?;
         let Ok(data) = frame.into_data() else { continue };
         if read.len().saturating_add(data.len()) > limit {
             return too_large();
@@ -141,6 +171,22 @@ async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
         read.extend_from_slice(&data);
     }
     Ok(read.freeze())
+}
+
+/// Why the rest of a body cannot be read. Chunks that are none are the client's own doing; anything
+/// else can happen to everybody on the way.
+fn broken_body(error: &axum::Error) -> ApiError {
+    let causes = successors(error.source(), |&cause| cause.source());
+    let mut kinds = causes.filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    if kinds.any(|kind| matches!(kind, ErrorKind::InvalidData | ErrorKind::InvalidInput)) {
+        return ApiError::invalid("body", "is not in chunks as Transfer-Encoding has them");
+    }
+    ApiError::unsent("the body breaks off")
+}
+
+/// That something did not come in time.
+pub(crate) fn late(what: &str, within: Duration) -> String {
+    format!("the {what} did not come in time: {} ms are allowed for it", within.as_millis())
 }
 
 /// The parameters of a request.

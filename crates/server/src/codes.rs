@@ -70,6 +70,7 @@ mod tests {
             include_str!("../../core/src/refusal.rs"),
             include_str!("../../json/src/error.rs"),
             include_str!("asked.rs"),
+            include_str!("browsers.rs"),
             include_str!("context.rs"),
             include_str!("error.rs"),
             include_str!("grpc/error.rs"),

@@ -217,7 +217,7 @@ impl Place {
         app: Name,
         workspace: WorkspaceRef,
     ) -> Result<Self, ApiError> {
-        let partition = context.partition_of(&app, &workspace)?;
+        let partition = context.partition_to_write(&app, &workspace)?;
         Ok(Self { app, workspace, partition })
     }
 

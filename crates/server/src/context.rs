@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
@@ -12,17 +13,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::{ApiError, Outcome};
 use crate::metrics::Metrics;
-use crate::refusals::not_serving;
+use crate::refusals::{RETRY_AFTER, not_serving};
 use crate::settings::Settings;
 
 /// The partition that holds the apps and their definitions.
 const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
+
+/// How long to wait for a place among those who follow something.
+const PLACE_AFTER: Duration = Duration::from_secs(1);
 
 /// What all handlers share.
 pub(crate) struct Context {
     pub(crate) node: Arc<Node>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) settings: Settings,
+    /// Whether only this machine can reach the server.
+    pub(crate) is_local: bool,
     pub(crate) metrics: Metrics,
     /// As many permits as there may be subscriptions more.
     subscriptions: Arc<Semaphore>,
@@ -37,14 +43,16 @@ impl Context {
         node: Arc<Node>,
         clock: Arc<dyn Clock>,
         settings: Settings,
+        is_local: bool,
         ending: watch::Receiver<bool>,
     ) -> Self {
         Self {
             node,
             clock,
-            settings,
+            is_local,
             metrics: Metrics::new(),
             subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
+            settings,
             ending,
             app_names: Mutex::new(BTreeMap::from([(SYSTEM_APP, SYSTEM_NAME.to_owned())])),
         }
@@ -55,7 +63,7 @@ impl Context {
         self.subscriptions.clone().try_acquire_owned().map_err(|_| {
             let most = self.settings.subscriptions_max;
             let error = ApiError::new("RATE_LIMITED", format!("{most} subscriptions are open"));
-            error.retryable_after(1)
+            error.retryable_after(PLACE_AFTER)
         })
     }
 
@@ -71,14 +79,31 @@ impl Context {
         self.clock.now().unwrap_or(Time(0))
     }
 
-    /// The partition of a workspace. An app that is there is found in memory; only a name that no
-    /// app has is looked for in the store, so this may be called on an async thread.
+    /// The partition of a workspace that is to be read. An app that is there is found in memory;
+    /// only a name that no app has is looked for in the store, so this may be called on an async
+    /// thread.
     pub(crate) fn partition_of(
         &self,
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, ApiError> {
+        if app.as_str() == SYSTEM_NAME {
+            return Ok(SYSTEM);
+        }
         self.node.partition_of(app, workspace).map_err(|error| self.not_asked(error))
+    }
+
+    /// The same of a workspace that is to be written. The system's app is only to be read.
+    pub(crate) fn partition_to_write(
+        &self,
+        app: &Name,
+        workspace: &WorkspaceRef,
+    ) -> Result<PartitionRef, ApiError> {
+        if app.as_str() == SYSTEM_NAME {
+            let why = "the app of this name is Seriatim's own, and may only be read";
+            return Err(ApiError::new("PERMISSION_DENIED", why));
+        }
+        self.partition_of(app, workspace)
     }
 
     /// Why something could not be asked: while the apps cannot be read, none is missing.
@@ -123,7 +148,7 @@ impl Context {
                 let why = "a fault of Seriatim's own: please report what was asked";
                 return Err(ApiError::new("PARTITION_STOPPED", why).with_outcome(Outcome::Unknown));
             }
-            let ends = ApiError::new("BUSY", "the server ends").retryable_after(1);
+            let ends = ApiError::new("BUSY", "the server ends").retryable_after(RETRY_AFTER);
             Err(ends.with("reason", Fact::Text("interrupted".to_owned())))
         })
     }

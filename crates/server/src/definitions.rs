@@ -133,7 +133,7 @@ pub(crate) async fn settle(
     app: Name,
     declare: Declare,
 ) -> Result<Declared, ApiError> {
-    let partition = context.partition_of(&app, &declare.workspace)?;
+    let partition = context.partition_to_write(&app, &declare.workspace)?;
     context.check_serves(partition)?;
     let declare = move |context: &Context| {
         let within = context.settings.answer_within;

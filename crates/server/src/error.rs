@@ -3,6 +3,8 @@
 //! An error is plain data until it is written: the code, the facts and whether to try again are the
 //! same for every protocol.
 
+use std::time::Duration;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use seriatim_json::Invalid;
@@ -20,8 +22,8 @@ pub struct ApiError {
     pub message: String,
     /// Whether the same request can succeed later without anybody changing anything.
     pub is_retryable: bool,
-    /// Seconds after which to try again.
-    pub retry_after: Option<u32>,
+    /// How long to wait before trying again.
+    pub retry_after: Option<Duration>,
     /// What came of a command or a definition.
     pub outcome: Option<Outcome>,
     /// What else there is to know, by name.
@@ -57,6 +59,11 @@ impl ApiError {
         error.with("field", Fact::Text(field.to_owned()))
     }
 
+    /// A request did not come whole, so nobody has looked at it.
+    pub(crate) fn unsent(why: impl Into<String>) -> Self {
+        Self::new("DEADLINE_EXCEEDED", why).retryable()
+    }
+
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::new("NOT_FOUND", message)
     }
@@ -71,8 +78,8 @@ impl ApiError {
         self
     }
 
-    pub(crate) fn retryable_after(mut self, seconds: u32) -> Self {
-        self.retry_after = Some(seconds);
+    pub(crate) fn retryable_after(mut self, after: Duration) -> Self {
+        self.retry_after = Some(after);
         self.retryable()
     }
 
@@ -130,7 +137,10 @@ impl From<Invalid> for ApiError {
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = answer::json(self.status(), self.body());
-        if let Some(seconds) = self.retry_after {
+        if let Some(after) = self.retry_after {
+            // The header has whole seconds, and earlier would be too early.
+            let seconds = after.as_millis().div_ceil(1000);
+            let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         response

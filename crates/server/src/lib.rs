@@ -14,6 +14,7 @@
 //! - Both protocols call the same functions, so they check, refuse and answer alike.
 //! - Of a command, the answer tells the three outcomes apart: refused, not written, unknown.
 //! - The async threads never wait for the store.
+//! - A web page of another site cannot use the server through somebody's browser.
 //!
 //! **Deliberately absent:** numbers, durability, duplicates: all of that is the node's. Also
 //! authentication and TLS, so nothing but loopback must reach this server.
@@ -21,6 +22,7 @@
 mod answer;
 mod apps;
 mod asked;
+mod browsers;
 mod codes;
 mod commands;
 mod connections;
@@ -32,6 +34,7 @@ mod health;
 mod metrics;
 mod openapi;
 mod partitions;
+mod path;
 mod reads;
 mod refusals;
 mod router;

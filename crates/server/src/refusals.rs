@@ -1,15 +1,20 @@
 //! What the node answers, in the codes and facts of the contract.
 
-use seriatim_core::{Current, CurrentValue, Outcome as Applied, Refusal, Subject};
+use std::time::Duration;
+
+use seriatim_core::{Current, CurrentValue, Exhausted, Outcome as Applied, Refusal, Subject};
 use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Busy, ReadFailed, Reason, Reply, State};
 use seriatim_types::Name;
 
 use crate::error::{ApiError, Outcome};
 
-/// Seconds after which to try again. What keeps a partition busy takes less, or nobody knows how
-/// long.
-const RETRY_AFTER: u32 = 1;
+/// How long to wait before trying again. What keeps a partition busy takes less, or nobody knows
+/// how long.
+pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(50);
+
+/// How long to wait for room for keys, which comes as old ones end.
+const ROOM_AFTER: Duration = Duration::from_secs(1);
 
 /// What was applied, or why nothing was.
 pub(crate) fn applied(reply: Reply) -> Result<Applied, ApiError> {
@@ -112,7 +117,9 @@ impl From<ReadFailed> for ApiError {
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
         let mut error = Self::new(refusal.code(), refusal.to_string());
-        error.is_retryable = refusal.is_retryable();
+        if refusal.is_retryable() {
+            error = error.retryable_after(ROOM_AFTER);
+        }
         // The contract says so: with another deadline the same command can be carried out.
         if matches!(refusal, Refusal::DeadlineExceeded { .. }) {
             error.outcome = Some(Outcome::NotWritten);
@@ -139,6 +146,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         Refusal::SingletonExists { kind, id } => {
             vec![("kind", name_of(&kind)), ("id", Fact::Number(id.get()))]
         }
+        Refusal::SequenceExhausted { what } => exhausted_facts(&what),
         Refusal::KeyExists { key, current } => {
             [vec![("key", text(key.as_str()))], current_facts(Some(current))].concat()
         }
@@ -163,11 +171,25 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         }
         // The original of a reused key has to be looked up: see the commands.
         Refusal::KeyReused { .. }
-        | Refusal::SequenceExhausted { .. }
         | Refusal::PermissionDenied { .. }
         | Refusal::AppNotFound
         | Refusal::AppExists => Vec::new(),
     }
+}
+
+/// Which sequence has no more numbers: the app's own by its name, Seriatim's by what they number.
+fn exhausted_facts(exhausted: &Exhausted) -> Vec<(&'static str, Fact)> {
+    let sequence = match exhausted {
+        Exhausted::Sequence(name) => name.as_str(),
+        Exhausted::RecordIds(kind) => {
+            return vec![("sequence", text("record ids")), ("kind", name_of(kind))];
+        }
+        Exhausted::Log => "log offsets",
+        Exhausted::Client => "client sequence",
+        Exhausted::Workspaces => "workspace ids",
+        Exhausted::Apps => "app ids",
+    };
+    vec![("sequence", text(sequence))]
 }
 
 /// What something is now; nulls when it does not exist.

@@ -11,7 +11,7 @@ use axum::routing::{get, post, put};
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::http as reads;
-use crate::{apps, commands, definitions, grpc, health, metrics, openapi, partitions};
+use crate::{apps, browsers, commands, definitions, grpc, health, metrics, openapi, partitions};
 
 /// All endpoints, over HTTP and over gRPC.
 pub(crate) fn router(context: Arc<Context>) -> Router {
@@ -35,6 +35,7 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .merge(grpc::router(&context))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
+        .layer(middleware::from_fn_with_state(context.clone(), browsers::guard))
         .layer(middleware::from_fn_with_state(context.clone(), metrics::count))
         .with_state(context)
 }

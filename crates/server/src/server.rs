@@ -50,15 +50,17 @@ impl Server {
     /// gives the answers that are on their way, and returns: at the latest after the time that
     /// its settings allow. Returns whether all answers were given.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> bool {
-        let Self { listener, node, clock, settings, .. } = self;
+        let Self { listener, address, node, clock, settings } = self;
         let (end, ending) = watch::channel(false);
-        let context = Context::new(node, clock, settings, ending.clone());
+        let is_local = address.ip().is_loopback();
+        let context = Context::new(node, clock, settings.clone(), is_local, ending.clone());
         let router = router(Arc::new(context));
+        let end_within = settings.end_within;
         let connections = Connections { listener, router, settings, ending };
         let too_late = async move {
             shutdown.await;
             end.send_replace(true);
-            tokio::time::sleep(settings.end_within).await;
+            tokio::time::sleep(end_within).await;
         };
         tokio::select! {
             () = connections.serve() => true,

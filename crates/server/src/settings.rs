@@ -5,12 +5,15 @@ use std::time::Duration;
 use seriatim_json::define::AppDefaults;
 
 /// Settings of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     /// How long an answer of the node is waited for. Then the outcome is unknown.
     pub answer_within: Duration,
     /// How long a read waits for its `min_offset` when it does not say how long.
     pub offset_within: Duration,
+    /// The names by which a server that listens on a loopback address may be asked, beside addresses
+    /// and `localhost`; `*` for any.
+    pub hosts: Vec<String>,
     /// How many connections may be open at the same time. Further ones wait to be accepted.
     pub connections_max: usize,
     /// How long a client may take for the head of a request, and for its first one.
@@ -41,6 +44,7 @@ impl Default for Settings {
         Self {
             answer_within: Duration::from_secs(30),
             offset_within: Duration::from_secs(5),
+            hosts: Vec::new(),
             connections_max: 1100,
             header_within: Duration::from_secs(30),
             headers_max: 100,
@@ -65,5 +69,6 @@ pub(crate) const LIMIT_DEFAULT: u64 = 100;
 /// Rows or events of one list.
 pub(crate) const LIMIT_MAX: u64 = 1000;
 
-/// A list is cut behind the row with which it comes to as many bytes.
-pub(crate) const LIST_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// A list is cut behind the row with which it comes to as many bytes. It is held until its reader
+/// has it, and gRPC clients read messages of up to 4 MiB unless they are told otherwise.
+pub(crate) const LIST_BYTES_MAX: usize = 1024 * 1024;

@@ -17,8 +17,9 @@
 //! **What cannot be told.** The engine's number of a batch is under no checksum. It lies between two
 //! bounds and above that of the batch before; within these another number leaves the order of the
 //! batches, and so the content, as it is. A file that nothing refers to is what a crash leaves
-//! behind: it is named, its bytes mean nothing, and the engine removes it. A note of an earlier
-//! journal while nothing in the newest is known to be durable is what a crash leaves as well.
+//! behind, if it is called as the engine calls its files: it is named, its bytes mean nothing, and
+//! the engine removes it. A note of an earlier journal while nothing in the newest is known to be
+//! durable is what a crash leaves as well.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -70,7 +71,11 @@ pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<FilesR
     // Before anything is made there, as taking the lock would.
     let nonce = match files::look(path).map_err(io)? {
         Found::Store(nonce) => nonce,
-        Found::Nothing => return Err(damaged("there is no store".to_owned())),
+        // Where nothing has an identity, there never was a store.
+        Found::Nothing if !path.join("identity").try_exists().map_err(io)? => {
+            return Err(OpenError::Missing { path: name() });
+        }
+        Found::Nothing => return Err(damaged("the engine's files are missing".to_owned())),
         Found::Damaged(what) => return Err(damaged(what.to_owned())),
     };
     let _lock = files::lock(path)?;
@@ -150,7 +155,7 @@ impl Check<'_> {
                 "current" => {}
                 "tables" => self.tables(&entry, &tables)?,
                 _ if entry == version => {}
-                _ if name.starts_with('v') || name.starts_with('.') => {
+                _ if name.starts_with('.') || name.strip_prefix('v').is_some_and(is_number) => {
                     self.report.leftovers.push(entry);
                 }
                 _ => return Err(Wrong::new(&entry, "a file that the engine does not have")),
@@ -167,8 +172,12 @@ impl Check<'_> {
             }
         }
         let is_listed = |name: &str| name.parse().is_ok_and(|number| tables.contains_key(&number));
-        let left = list(folder)?.into_iter().filter(|(name, _)| !is_listed(name));
-        self.report.leftovers.extend(left.map(|(_, file)| file));
+        for (name, file) in list(folder)?.into_iter().filter(|(name, _)| !is_listed(name)) {
+            if !is_number(&name) {
+                return Err(Wrong::new(&file, "a file that the engine does not have"));
+            }
+            self.report.leftovers.push(file);
+        }
         Ok(())
     }
 
@@ -308,6 +317,11 @@ fn parse_tables(mut section: &[u8]) -> Option<BTreeMap<u64, u128>> {
         }
     }
     rest.is_empty().then_some(tables)
+}
+
+/// Whether a name is a number, as those of the engine's tables and versions are.
+fn is_number(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// What is in a folder, by name.

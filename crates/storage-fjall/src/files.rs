@@ -25,6 +25,10 @@ const VERSION: u8 = 1;
 /// Length of the engine's version file once it is whole.
 const VERSION_FILE_BYTES: u64 = 4;
 
+/// Everything that a store's folder holds, and what the engine's does besides its journals.
+const OURS: [&str; 4] = ["lock", "identity", "journal", "fjall"];
+const ENGINES: [&str; 3] = ["lock", "version", "keyspaces"];
+
 /// What makes the bytes of a file durable: `File::sync_data`, or a test in its place.
 pub type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
@@ -77,6 +81,29 @@ pub(crate) fn look(path: &Path) -> io::Result<Found> {
         Some(nonce) => Ok(Found::Store(Nonce(nonce))),
         None => Ok(Found::Damaged("the file `identity` is missing or cannot be read")),
     }
+}
+
+/// Something in a folder that is no part of a store: a file or folder of somebody else's.
+pub(crate) fn foreign(path: &Path) -> io::Result<Option<PathBuf>> {
+    let engine = engine_folder(path);
+    let is_ours = |entry: &Path| OURS.iter().any(|name| path.join(name) == entry);
+    let is_engines = |entry: &Path| {
+        journal::is_journal(entry) || ENGINES.iter().any(|name| engine.join(name) == entry)
+    };
+    for folder in [path, &engine] {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?.path();
+            if !is_ours(&entry) && !is_engines(&entry) {
+                return Ok(Some(entry));
+            }
+        }
+    }
+    Ok(None)
 }
 
 /// Makes an identity for a new store, and removes what is left of an earlier attempt: the

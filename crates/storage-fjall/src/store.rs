@@ -58,7 +58,8 @@ struct Writer {
 }
 
 impl FjallStore {
-    /// Opens the store in the folder `path`, creating it if there is none.
+    /// Opens the store in the folder `path`, creating it if there is none. A folder that holds
+    /// anything else is left alone.
     ///
     /// What a crash left of commits that were never acknowledged is cut off; see
     /// [`FjallStore::found_on_open`].
@@ -86,6 +87,14 @@ impl FjallStore {
         let failed = |cause: String| OpenError::Failed { path: name(), cause };
         let io = |error: std::io::Error| failed(error.to_string());
         settings.check().map_err(failed)?;
+        // Before anything is made there, as taking the lock would. Whoever has the lock may be
+        // making files right now, so what cannot be read is looked at again below.
+        if matches!(files::look(path), Ok(Found::Nothing))
+            && let Some(found) = files::foreign(path).map_err(io)?
+        {
+            let found = found.display().to_string();
+            return Err(OpenError::Occupied { path: name(), found });
+        }
         let lock = files::lock(path)?;
         let (nonce, opened) = match files::look(path).map_err(io)? {
             Found::Nothing => (files::prepare(path).map_err(io)?, Inspection::default()),

@@ -16,6 +16,23 @@ pub enum OpenError {
         /// Where the store is.
         path: String,
     },
+    /// There is no store, and none is to be made.
+    #[error("there is no store in {path}")]
+    Missing {
+        /// Where it should be.
+        path: String,
+    },
+    /// There is no store, and none is made beside what somebody else keeps there.
+    #[error(
+        "there is no store in {path}, and none is made there because it holds {found}: name a \
+         folder that is empty or not there yet"
+    )]
+    Occupied {
+        /// Where it should be.
+        path: String,
+        /// A file or folder that is no part of a store.
+        found: String,
+    },
     /// The store has a table that the schema does not list.
     #[error(
         "the store at {path} has a table {table} that this build does not know: \

@@ -4,7 +4,7 @@
 //! this one sends whatever it is given, and needs no runtime.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
 /// How long an answer is waited for before a test fails instead of hanging.
@@ -78,6 +78,15 @@ impl HttpClient {
     /// When the connection breaks.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.get_mut().write_all(bytes)
+    }
+
+    /// Says that nothing more is sent. Answers can still be read.
+    ///
+    /// # Errors
+    ///
+    /// When the connection is broken.
+    pub fn end(&mut self) -> io::Result<()> {
+        self.stream.get_ref().shutdown(Shutdown::Write)
     }
 
     /// Reads a whole answer.
@@ -156,7 +165,7 @@ pub fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) 
         headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let length = body.len();
     let head = format!(
-        "{method} {path} HTTP/1.1\r\nHost: test\r\n{headers}Content-Length: {length}\r\n\r\n"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\n{headers}Content-Length: {length}\r\n\r\n"
     );
     [head.as_bytes(), body].concat()
 }

@@ -118,11 +118,17 @@ pub enum Condition {
 impl CommandChange {
     /// The templates that it holds.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        self.named_templates().map(|(_, template)| template)
+    }
+
+    /// The same, with the names of the fields that they are for.
+    pub fn named_templates(&self) -> impl Iterator<Item = (Option<&FieldName>, &Template)> {
         let (fields, value): (&[(FieldName, Template)], _) = match self {
             Self::Create { fields, .. } | Self::Update { fields, .. } => (fields, None),
             Self::Set { value, .. } => (&[], Some(value)),
             Self::Delete { .. } | Self::Unset { .. } | Self::Draw { .. } => (&[], None),
         };
-        fields.iter().map(|(_, template)| template).chain(value)
+        let value = value.map(|value| (None, value));
+        fields.iter().map(|(name, template)| (Some(name), template)).chain(value)
     }
 }

@@ -24,6 +24,7 @@ mod names;
 mod numbers;
 mod receipt;
 mod rows;
+mod step;
 mod template;
 
 pub use command::{Command, CommandChange, CommandEvent, Condition, FieldTemplates, WorkspaceRef};
@@ -38,8 +39,9 @@ pub use entry::{
 pub use event::{Change, Event, Fields, Origin, Unknown};
 pub use ids::{AppId, ClientId, Incarnation, KindId, PartitionId, SequenceId, WorkspaceId};
 pub use keys::{Fingerprint, Hash, Key};
-pub use names::{EntityKey, FieldName, Name, utf16_order};
+pub use names::{EntityKey, FieldName, Name, is_dots, utf16_order};
 pub use numbers::{Epoch, NUMBER_MAX, Number, PartitionOffset, Time, Year};
 pub use receipt::{Inclusion, Receipt};
 pub use rows::{EntityRow, KeyRow, PartitionRow, RecordRow, WorkspaceRow};
+pub use step::Step;
 pub use template::{Filler, Hole, NumberDrawn, Shown, Template};

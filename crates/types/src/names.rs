@@ -7,7 +7,8 @@ use std::sync::Arc;
 use crate::limits::{ENTITY_KEY_BYTES_MAX, FIELD_NAME_BYTES_MAX, NAME_BYTES_MAX};
 
 /// The name of an app, a workspace, a kind, a sequence or an event: 1 to
-/// [`NAME_BYTES_MAX`] bytes without control characters. Copies share their text.
+/// [`NAME_BYTES_MAX`] bytes without control characters, and no [dots](is_dots). Copies share their
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Arc<str>);
 
@@ -25,7 +26,8 @@ impl Name {
     }
 }
 
-/// The key of an entity: 1 to [`ENTITY_KEY_BYTES_MAX`] bytes without control characters.
+/// The key of an entity: 1 to [`ENTITY_KEY_BYTES_MAX`] bytes without control characters, and no
+/// [dots](is_dots).
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntityKey(Arc<str>);
 
@@ -87,8 +89,15 @@ pub fn utf16_order(one: &str, other: &str) -> Ordering {
     one.encode_utf16().cmp(other.encode_utf16())
 }
 
+/// Whether a text is one of the two that vanish from the path of a URL before it is sent.
+#[must_use]
+pub fn is_dots(text: &str) -> bool {
+    matches!(text, "." | "..")
+}
+
 fn is_text_of(text: &str, bytes_max: usize) -> bool {
-    (1..=bytes_max).contains(&text.len()) && !text.chars().any(char::is_control)
+    let is_long = (1..=bytes_max).contains(&text.len());
+    is_long && !text.chars().any(char::is_control) && !is_dots(text)
 }
 
 impl fmt::Display for Name {
@@ -114,13 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_end_at_their_limit_and_hold_no_control_characters() {
+    fn names_end_at_their_limit_and_are_neither_dots_nor_control_characters() {
         assert!(Name::new(&"x".repeat(NAME_BYTES_MAX)).is_some());
         assert_eq!(Name::new(&"x".repeat(NAME_BYTES_MAX + 1)), None);
-        for bad in ["", "a\nb", "a\u{0}", "\u{7f}", "\u{85}"] {
+        for bad in ["", ".", "..", "a\nb", "a\u{0}", "\u{7f}", "\u{85}"] {
             assert_eq!(Name::new(bad), None, "{bad:?}");
             assert_eq!(EntityKey::new(bad), None, "{bad:?}");
         }
+        assert!(Name::new("...").is_some());
         assert!(EntityKey::new(&"x".repeat(ENTITY_KEY_BYTES_MAX)).is_some());
         assert_eq!(EntityKey::new(&"x".repeat(ENTITY_KEY_BYTES_MAX + 1)), None);
         assert!(FieldName::new("").is_some(), "JSON has such members");

@@ -9,9 +9,12 @@
 //! The text is canonical (RFC 8785) once the holes are filled. Whoever fills them only copies
 //! bytes and writes digits, and never reads JSON.
 
+use std::borrow::Cow;
+use std::str::Chars;
+
 use bytes::Bytes;
 
-use crate::{Name, Number};
+use crate::{Name, Number, Step};
 
 /// Canonical JSON with holes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -88,6 +91,63 @@ impl Template {
     pub fn holes(&self) -> &[Hole] {
         &self.holes
     }
+
+    /// Where a hole stands in the text, such as `.lines[2]`; nothing for one in its place.
+    #[must_use]
+    pub fn path_of(&self, hole: &Hole) -> String {
+        let before = self.text.get(..hole.at).and_then(|text| str::from_utf8(text).ok());
+        let mut rest = before.unwrap_or_default().chars();
+        let mut steps: Vec<Step<'_>> = Vec::new();
+        while let Some(char) = rest.next() {
+            match char {
+                '{' => steps.push(Step::Member(Cow::default())),
+                '[' => steps.push(Step::Item(0)),
+                '}' | ']' => drop(steps.pop()),
+                ',' => {
+                    if let Some(Step::Item(index)) = steps.last_mut() {
+                        *index = index.saturating_add(1);
+                    }
+                }
+                '"' => {
+                    let text = string(&mut rest);
+                    // Only a member's name stands before a colon, and directly so.
+                    if let Some(Step::Member(name)) = steps.last_mut()
+                        && rest.as_str().starts_with(':')
+                    {
+                        *name = Cow::Owned(text);
+                    }
+                }
+                _ => {}
+            }
+        }
+        steps.iter().map(Step::to_string).collect()
+    }
+}
+
+/// The rest of a string of canonical JSON, behind its opening quotation mark.
+fn string(rest: &mut Chars<'_>) -> String {
+    let mut text = String::new();
+    while let Some(char) = rest.next() {
+        match char {
+            '"' => break,
+            '\\' => text.push(match rest.next() {
+                Some('b') => '\u{8}',
+                Some('f') => '\u{c}',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('t') => '\t',
+                Some('u') => {
+                    let digits: String = rest.take(4).collect();
+                    let code = u32::from_str_radix(&digits, 16).ok();
+                    code.and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
+                }
+                Some(char) => char,
+                None => break,
+            }),
+            char => text.push(char),
+        }
+    }
+    text
 }
 
 impl Filler {
@@ -129,5 +189,26 @@ mod tests {
         assert!(new(&[1, 2, 3]).is_some());
         assert_eq!(new(&[2, 1]), None);
         assert_eq!(new(&[4]), None);
+    }
+
+    #[test]
+    fn a_hole_knows_where_it_stands() {
+        let path = |text: &'static str| {
+            let hole = Hole { at: text.find('^').unwrap(), order: 0, filler: Filler::Ref(1) };
+            let template = Template::new(text.replace('^', "").into(), vec![hole.clone()]);
+            template.unwrap().path_of(&hole)
+        };
+        for (text, expected) in [
+            ("^", ""),
+            ("[^]", "[0]"),
+            (r#"{"no":^}"#, ".no"),
+            (r#"{"a":1,"b":["x",{"c":2},{"d":^,"e":3}]}"#, ".b[2].d"),
+            (r#"{"a":{"b":[[1,2],[3,^]]},"c":0}"#, ".a.b[1][1]"),
+            (r#"{"a,[{\"\\":[],"unit price":^}"#, r#"["unit price"]"#),
+            (r#"{"\"\n\u001f":^}"#, r#"["\"\n\u{1f}"]"#),
+            (r#"{"a":"b:{[","c":[":",^]}"#, ".c[1]"),
+        ] {
+            assert_eq!(path(text), expected, "{text}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use seriatim_codec::Table;
 use seriatim_storage::{OpenError, ReadError};
-use seriatim_types::{AppId, PartitionId, PartitionOffset, PartitionRef};
+use seriatim_types::{AppId, Name, PartitionId, PartitionOffset, PartitionRef};
 
 /// Why a store is not what its events say, or why that cannot be told.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,22 @@ pub enum Error {
     /// A row cannot be read.
     #[error("the store cannot be read")]
     Read(#[from] ReadError),
+    /// There is no such app.
+    #[error("there is no app {app}")]
+    NoApp {
+        /// The app that was asked for.
+        app: Name,
+        /// Those that there are.
+        apps: Vec<Name>,
+    },
+    /// The app has no such sequence.
+    #[error("there is no sequence {sequence}")]
+    NoSequence {
+        /// The sequence that was asked for.
+        sequence: Name,
+        /// Those that there are.
+        sequences: Vec<Name>,
+    },
     /// What does not fit into memory could not be put aside.
     #[error("a temporary file cannot be used")]
     Scratch(#[from] std::io::Error),
@@ -45,6 +61,8 @@ impl Error {
             Self::Files(_) => "FILE_DAMAGED",
             Self::TornTail { .. } => "TORN_TAIL",
             Self::Read(_) => "STORE_UNREADABLE",
+            Self::NoApp { .. } => "APP_NOT_FOUND",
+            Self::NoSequence { .. } => "NOT_FOUND",
             Self::Scratch(_) => "SCRATCH_FAILED",
         }
     }

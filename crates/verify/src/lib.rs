@@ -6,6 +6,7 @@
 //!  live ─► Walk ─► ……………………………………… Expected ─► beside what the server answers   the caller's
 //!  log ─► numbers of one sequence ─► each series: first, last, gaps, repeats    verify_sequence
 //!  proof, receipt ─► holds or not                                               check_proof
+//!  log ─► the event of a proof, by the hash of its bytes                        find_event
 //! ```
 //!
 //! What an event must be, and what comes of it, is said here a second time, as laws: the next number
@@ -35,14 +36,16 @@ mod rules;
 mod sequence;
 mod sort;
 mod spans;
+mod stored;
 mod walk;
 
 pub use difference::{Difference, Error, Kind, Place};
 pub use expected::{Client, Expected, Node, Numbers, UsedKey, Visitor, Workspace};
 pub use files::{Verified, open, verify_files};
 pub use offline::{Options, Progress, Step, Totals, verify};
-pub use proof::{ProofProblem, Proved, check_proof};
+pub use proof::{ProofProblem, Proved, check_proof, parse_hash};
 pub use rules::Rules;
 pub use sequence::{Fault, SequenceReport, SeriesReport, verify_sequence};
 pub use seriatim_storage_fjall::FilesReport;
+pub use stored::{StoredEvent, find_event};
 pub use walk::Walk;

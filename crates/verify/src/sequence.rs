@@ -4,7 +4,9 @@
 //! of every series how many numbers it has, and that none is missing.
 
 use seriatim_storage::{Read, Schema};
-use seriatim_types::{Name, Number, PartitionId, PartitionOffset, PartitionRef, WorkspaceId, Year};
+use seriatim_types::{
+    AppId, Name, Number, PartitionId, PartitionOffset, PartitionRef, WorkspaceId, Year,
+};
 
 use crate::difference::{Difference, Error, Kind, Place};
 use crate::offline::rows::Tables;
@@ -12,12 +14,15 @@ use crate::offline::{Options, Progress, Step, catalogue, each_event, partitions_
 use crate::rules::Rules;
 use crate::sort::{Item, Sorter};
 use crate::spans::{Given, Spans, Wrong};
+use crate::stored::workspace_name;
 
 /// One series of a sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SeriesReport {
     /// The workspace.
     pub workspace: WorkspaceId,
+    /// Its name, if it has one.
+    pub workspace_name: Option<Name>,
     /// The year, of a sequence that begins anew with each.
     pub period: Option<Year>,
     /// The first number that was given.
@@ -84,16 +89,18 @@ pub fn verify_sequence(
 ) -> Result<SequenceReport, Error> {
     let tables = Tables::new(read, schema);
     let catalogue = catalogue(tables)?;
-    let missing = |what: String| {
-        Difference::error(Kind::Undefined, Place::default(), what, "none of this name")
-    };
     let found = catalogue.apps.values().find(|it| it.latest.app.name == *app);
-    let found = found.ok_or_else(|| missing(format!("app {app}")))?;
+    let found = found.ok_or_else(|| {
+        let apps = catalogue.apps.values().map(|it| it.latest.app.name.clone());
+        Error::NoApp { app: app.clone(), apps: apps.collect() }
+    })?;
     let home = PartitionRef { app: found.latest.app.app, partition: PartitionId(0) };
     let rules = Rules::of_app(found, home)
         .map_err(|why| Difference::error(Kind::Definition, Place::of(home), "sequences", why))?;
-    let id =
-        rules.sequence_named(sequence).ok_or_else(|| missing(format!("sequence {sequence}")))?;
+    let id = rules.sequence_named(sequence).ok_or_else(|| {
+        let sequences = found.latest.sequences.iter().map(|it| it.name.clone());
+        Error::NoSequence { sequence: sequence.clone(), sequences: sequences.collect() }
+    })?;
     let spans = rules.spans(id).expect("it was just found");
     let mut draws = Sorter::new(options.memory_bytes);
     let mut done = 0_u64;
@@ -113,19 +120,22 @@ pub fn verify_sequence(
             Ok(())
         })?;
     }
-    report(draws, spans, visit)
+    report(tables, home.app, (draws, spans), visit)
 }
 
 /// Shows each series.
 fn report(
-    draws: Sorter,
-    spans: &Spans,
+    tables: Tables<'_>,
+    app: AppId,
+    (draws, spans): (Sorter, &Spans),
     visit: &mut dyn FnMut(&SeriesReport),
 ) -> Result<SequenceReport, Error> {
     let mut draws = draws.finish()?;
     let mut whole = SequenceReport::default();
     while let Some(Item { key, payload, .. }) = draws.next()? {
-        let (mut series, mut given) = SeriesReport::begin(&key, Draw::decode(&payload), spans);
+        let draw = Draw::decode(&payload);
+        let prefix = prefix_of(PartitionRef { app, partition: draw.partition });
+        let (mut series, mut given) = SeriesReport::begin(&key, draw, spans);
         while let Some(item) = draws.next_of(&key)? {
             series.take(&mut given, Draw::decode(&item.payload), spans);
         }
@@ -134,6 +144,7 @@ fn report(
         whole.gaps = whole.gaps.saturating_add(series.gaps);
         whole.repeats = whole.repeats.saturating_add(series.repeats);
         whole.faults = whole.faults.saturating_add(u64::from(series.fault.is_some()));
+        series.workspace_name = workspace_name(tables, prefix, series.workspace)?;
         visit(&series);
     }
     Ok(whole)
@@ -144,7 +155,9 @@ impl SeriesReport {
         let (workspace, period) = read_key(key);
         let (first, last) = (draw.number, draw.number);
         let (count, gaps, repeats, fault) = (0, 0, 0, None);
-        let mut series = Self { workspace, period, first, last, count, gaps, repeats, fault };
+        let workspace_name = None;
+        let mut series =
+            Self { workspace, workspace_name, period, first, last, count, gaps, repeats, fault };
         let mut given = Given::default();
         series.take(&mut given, draw, spans);
         (series, given)

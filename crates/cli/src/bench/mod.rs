@@ -91,7 +91,7 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
         run,
         filling: "x".repeat(usize::try_from(args.bytes)?),
     });
-    remote::ask(common, None, async |remote| {
+    remote::ask(common, async |remote| {
         prepare(&remote, &plan.app).await?;
         let load = Load::run(&plan).await?;
         let proof = proof::prove(&plan, &remote, &load).await?;

@@ -26,7 +26,7 @@ pub(crate) use print::{json, toml};
 pub(crate) use reference::reference;
 pub(crate) use sources::{Given, Problem, Problems, Source};
 use table::TABLE;
-pub(crate) use value::time;
+pub(crate) use value::{retention, time};
 
 /// The port of a server that was not told another.
 const PORT: u16 = 7600;
@@ -94,7 +94,10 @@ impl Configuration {
         let Some((setting, its_source)) = rows.find(|(setting, _)| setting.name == name) else {
             return Err(unknown(name));
         };
-        let value = setting.kind.read(text).map_err(|why| format!("{name}: {why}"))?;
+        // A flag of its own says already which setting it is.
+        let is_named = *source == Source::Flag(format!("--{name}"));
+        let value = setting.kind.read(text);
+        let value = value.map_err(|why| if is_named { why } else { format!("{name}: {why}") })?;
         setting.set(&mut self.settings, value);
         *its_source = source.clone();
         Ok(())

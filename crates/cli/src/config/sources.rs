@@ -1,5 +1,6 @@
 //! Where settings are given: a file, the environment, the command line.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -76,10 +77,11 @@ fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Vec<Assignment> {
     };
     let at = |span: Range<usize>| Source::File { path: path.to_owned(), line: line(&text, span) };
     let (table, errors) = DeTable::parse_recoverable(&text);
-    problems.extend(errors.iter().map(|error| {
+    let mut broken = BTreeMap::new();
+    for error in &errors {
         let why = format!("is no TOML: {}", error.message());
-        Problem { source: at(error.span().unwrap_or_default()), why }
-    }));
+        broken.entry(at(error.span().unwrap_or_default())).or_insert(why);
+    }
     let mut read = Vec::new();
     let mut take = |name: String, value: &DeValue<'_>, span| match value {
         DeValue::String(text) => read.push((name, text.to_string(), at(span))),
@@ -105,6 +107,9 @@ fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Vec<Assignment> {
             take(name, value.get_ref(), key.span());
         }
     }
+    // What is left of a line that is no TOML says nothing about it.
+    read.retain(|(_, _, source)| !broken.contains_key(source));
+    problems.extend(broken.into_iter().map(|(source, why)| Problem { source, why }));
     read
 }
 

@@ -37,7 +37,7 @@ pub(super) const SECTIONS: &[(&str, &str)] = &[
     ("", "Where the server listens and where its data lies."),
     (
         "server",
-        "What clients may ask of the server at the same time, and how long they are waited for.",
+        "Who may ask the server and how much at the same time, and how long clients are waited for.",
     ),
     (
         "node",
@@ -62,7 +62,7 @@ macro_rules! settings {
     };
 }
 
-use Kind::{Address, Bytes, Count, Folder, Retention, Time};
+use Kind::{Address, Bytes, Count, Folder, Hosts, Retention, Time};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -80,6 +80,9 @@ pub(super) const TABLE: &[Setting] = settings! {
     Folder, "data" = data,
         "The folder that holds the data. It is made if it is not there. One server at a time uses it.";
 
+    Hosts, "server.hosts" = server.hosts,
+        "Names under which the server may be asked, beside addresses and localhost; * for any. So a \
+         web page cannot reach it by binding a name of its own to this machine's address.";
     Count(1..=100_000), "server.connections_max" = server.connections_max,
         "Connections that may be open at the same time. Further ones wait to be accepted.";
     Time(SECOND..=HOUR), "server.header_within" = server.header_within,

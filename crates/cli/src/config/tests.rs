@@ -65,6 +65,7 @@ fn every_name_is_there_once_and_has_a_section() {
 fn what_is_printed_is_a_file_that_says_the_same() {
     let before = Configuration::load(&flags(&[
         ("server.answer_within", "90s"),
+        ("server.hosts", "db.internal,db.example"),
         ("storage.cache_bytes", "1000001"),
         ("apps.idempotency_retention", "forever"),
         ("data", "/some/\"where\" else"),
@@ -86,6 +87,19 @@ fn the_ends_of_every_range_can_be_set() {
             let shown = setting.show(&configuration.settings).to_string();
             assert_eq!(shown.trim_matches('"'), end, "{}", setting.name);
         }
+    }
+}
+
+#[test]
+fn hosts_are_names_without_ports() {
+    let hosts = |text| Configuration::load(&flags(&[("server.hosts", text)]));
+    for (text, names) in [("", &[][..]), (" ", &[]), ("*", &["*"]), ("a, b-1.c", &["a", "b-1.c"])] {
+        assert_eq!(hosts(text).unwrap().settings.server.hosts, names, "{text:?}");
+    }
+    for text in ["a:7600", "http://a", "a,", "a b", "*.a"] {
+        let why = "is not names of hosts without ports, such as db.internal, db.example";
+        let said = hosts(text).unwrap_err().to_string();
+        assert_eq!(said, format!("--set: server.hosts: {text:?} {why}"));
     }
 }
 
@@ -163,7 +177,7 @@ fn values_out_of_range_and_strange_ones_are_refused() {
         ("storage.cache_bytes", "18446744073709551615 GiB"),
         ("server.keep_alive", "1 fortnight"),
         ("server.keep_alive", "15"),
-        ("listen", "localhost:7600"),
+        ("listen", "localhost"),
         ("listen", "[::]:7600"),
         ("data", ""),
         ("apps.idempotency_retention", "0s"),

@@ -26,6 +26,8 @@ pub(super) enum Kind {
     Address,
     /// A folder.
     Folder,
+    /// Names of hosts.
+    Hosts,
     /// A whole number.
     Count(RangeInclusive<u64>),
     /// A number of bytes.
@@ -54,6 +56,7 @@ impl Kind {
         let value = match self {
             Self::Address => return address(text),
             Self::Folder => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
+            Self::Hosts => hosts(text).map(|hosts| Value::Text(hosts.join(", "))),
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => number(range),
             Self::Retention if text == "forever" => Some(Value::Forever),
             Self::Retention => number(&(1..=RETENTION_MS_MAX)),
@@ -78,6 +81,7 @@ impl Kind {
         match self {
             Self::Address => "of this machine's own".to_owned(),
             Self::Folder => "any".to_owned(),
+            Self::Hosts => "any number of them, or *".to_owned(),
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => {
                 let [first, last] =
                     [range.start(), range.end()].map(|end| with_unit(*end, self.units()));
@@ -94,6 +98,7 @@ impl Kind {
         match self {
             Self::Address => "address and port",
             Self::Folder => "folder",
+            Self::Hosts => "names with commas between them",
             Self::Count(_) => "whole number",
             Self::Bytes(_) => "bytes (KiB, MiB, GiB)",
             Self::Time(_) | Self::Retention => "time (ms, s, m, h, d)",
@@ -104,7 +109,7 @@ impl Kind {
         match self {
             Self::Bytes(_) => BYTES,
             Self::Time(_) | Self::Retention => TIMES,
-            Self::Address | Self::Folder | Self::Count(_) => &[("", 1)],
+            Self::Address | Self::Folder | Self::Hosts | Self::Count(_) => &[("", 1)],
         }
     }
 }
@@ -114,8 +119,13 @@ impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let range = self.range_in_words();
         match self {
-            Self::Address => f.write_str("an address with a port, such as 127.0.0.1:7600"),
+            Self::Address => {
+                f.write_str("an address with a port, such as 127.0.0.1:7600 or [::1]:7600")
+            }
             Self::Folder => f.write_str("a folder"),
+            Self::Hosts => {
+                f.write_str("names of hosts without ports, such as db.internal, db.example")
+            }
             Self::Count(_) => write!(f, "a whole number from {range}"),
             Self::Bytes(_) => write!(f, "a number of bytes from {range}"),
             Self::Time(_) => write!(f, "a time from {range}, with its unit, such as 30s"),
@@ -130,9 +140,21 @@ pub(crate) fn time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_millis(value.number()))
 }
 
+/// How long keys are kept: a time with its unit, or forever.
+pub(crate) fn retention(text: &str) -> Result<Retention, String> {
+    let mut retention = Retention::Forever;
+    retention.take(Kind::Retention.read(text)?);
+    Ok(retention)
+}
+
 fn address(text: &str) -> Result<Value, String> {
+    // The name that every machine has for itself is not looked up.
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.to_owned(),
+    };
     let address: SocketAddr =
-        text.parse().map_err(|_| format!("{text:?} is not {}", Kind::Address))?;
+        numeric.parse().map_err(|_| format!("{text:?} is not {}", Kind::Address))?;
     if !address.ip().is_loopback() {
         return Err(format!(
             "{address} can be reached from other machines, and there is no authentication yet; \
@@ -140,6 +162,17 @@ fn address(text: &str) -> Result<Value, String> {
         ));
     }
     Ok(Value::Text(address.to_string()))
+}
+
+/// Names with commas between them; none for an empty text.
+fn hosts(text: &str) -> Option<Vec<String>> {
+    let is_part = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
+    let is_host = |name: &&str| *name == "*" || (!name.is_empty() && name.chars().all(is_part));
+    if text.trim().is_empty() {
+        return Some(Vec::new());
+    }
+    let names = text.split(',').map(str::trim);
+    names.map(|name| Some(name).filter(is_host).map(str::to_owned)).collect()
 }
 
 /// A number with one of the units behind it.
@@ -213,6 +246,16 @@ impl Field for PathBuf {
 
     fn take(&mut self, value: Value) {
         *self = value.text().into();
+    }
+}
+
+impl Field for Vec<String> {
+    fn value(&self) -> Value {
+        Value::Text(self.join(", "))
+    }
+
+    fn take(&mut self, value: Value) {
+        *self = hosts(&value.text()).expect("its kind reads such lists only");
     }
 }
 

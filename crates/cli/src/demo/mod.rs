@@ -19,7 +19,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use self::server::Server;
-use crate::output::print;
+use crate::document::{object, of};
+use crate::output::{Form, print};
+use crate::signals::interruptible;
 use crate::verify;
 
 /// Invoices that are written while the server is killed, and by how many at the same time.
@@ -29,22 +31,23 @@ const CLERKS: u64 = 8;
 /// After how many of them it is killed.
 const KILL_AFTER: usize = 150;
 
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(output: Form) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("seriatim-demo-").tempdir();
     let folder = folder.context("a folder for the demo cannot be made")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(Demo { step: 0 }.play(folder.path()))?;
+    runtime.block_on(interruptible(Demo { output, step: 0 }.play(folder.path())))?;
     folder.close().context("the folder of the demo cannot be removed")
 }
 
 /// Counts steps.
 struct Demo {
+    output: Form,
     step: u32,
 }
 
 impl Demo {
     async fn play(mut self, data: &Path) -> Result<()> {
-        print("A small invoicing shop. The server is a real process, and it will be killed.\n")?;
+        self.tell("A small invoicing shop. The server is a real process, and it will be killed.")?;
         let server = Server::start(data, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let address = server.address;
         self.say(format!("A server listens on {address}, with its data in {}.", data.display()))?;
@@ -57,13 +60,22 @@ impl Demo {
         let server = self.crash(&store, server, data).await?;
         self.count(&store).await?;
         self.verify(server, data)?;
-        print("\nDone. Start a server for yourself with `seriatim dev`.")?;
-        Ok(())
+        self.tell("\nDone. Start a server for yourself with `seriatim dev`.")
+    }
+
+    /// Tells people, and nobody else, what is no step.
+    fn tell(&self, sentence: &str) -> Result<()> {
+        match self.output {
+            Form::Table => Ok(print(sentence)?),
+            Form::Json => Ok(()),
+        }
     }
 
     fn say(&mut self, sentence: impl std::fmt::Display) -> Result<()> {
         self.step = self.step.saturating_add(1);
-        Ok(print(&format!("{}. {sentence}", self.step))?)
+        let (step, sentence) = (self.step, sentence.to_string());
+        let document = object([("step", of(step)), ("text", of(sentence.as_str()))]);
+        Ok(self.output.print_as(&document, || format!("{step}. {sentence}"))?)
     }
 
     async fn define(&mut self, app: &App) -> Result<Workspace> {

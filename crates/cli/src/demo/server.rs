@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -21,7 +22,8 @@ impl Server {
         let program = std::env::current_exe().context("this program cannot be found")?;
         let mut command = Command::new(program);
         command.args(["dev", "--listen", &listen.to_string(), "--data"]).arg(data);
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped());
+        // Ctrl-C is for the demo, which ends its server then.
+        let command = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.spawn().context("the server cannot be started")?;
         let out = child.stdout.take().context("its output was piped")?;
         let (mut address, mut is_ready) = (None, false);

@@ -1,9 +1,12 @@
 //! `seriatim app`.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use seriatim_client::{AppInfo, AppOptions, Definitions, RecordIds, Retention};
 
+use crate::args::from_one;
 use crate::document::{Json, object, of};
 use crate::output::Table;
 use crate::remote::{Remote, missing, not_defined, not_read};
@@ -33,7 +36,7 @@ pub(crate) struct CreateArgs {
     /// Its name.
     name: String,
     /// How many partitions it has.
-    #[arg(long)]
+    #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]
     partitions: Option<u32>,
     /// Whether one sequence gives all record ids, or one per class.
     #[arg(long, value_enum)]
@@ -45,7 +48,7 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "TIME", value_parser = retention)]
     idempotency_retention: Option<Retention>,
     /// How many keys a partition keeps at most.
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, value_name = "COUNT", value_parser = from_one::<u64>)]
     idempotency_keys_max: Option<u64>,
 }
 
@@ -56,10 +59,10 @@ enum Numbers {
 }
 
 fn retention(text: &str) -> Result<Retention, String> {
-    if text == "forever" {
-        return Ok(Retention::Forever);
-    }
-    config::time(text).map(Retention::For)
+    Ok(match config::retention(text)? {
+        seriatim_types::Retention::Forever => Retention::Forever,
+        seriatim_types::Retention::Milliseconds(ms) => Retention::For(Duration::from_millis(ms)),
+    })
 }
 
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use seriatim_client::{Change, Error, Event, Events, Subscription};
 
+use crate::args::from_one;
 use crate::output::Table;
 use crate::remote::{Remote, not_read};
 use crate::twins;
@@ -24,10 +25,10 @@ pub(crate) enum Task {
         #[command(flatten)]
         log: LogArgs,
         /// The first offset.
-        #[arg(long, value_name = "OFFSET", default_value_t = 1)]
+        #[arg(long, value_name = "OFFSET", default_value_t = 1, value_parser = from_one::<u64>)]
         from: u64,
         /// How many events at most.
-        #[arg(long, default_value_t = 100)]
+        #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = from_one::<u32>)]
         limit: u32,
     },
     /// Follows a log: prints its last events, and then those that come.
@@ -35,10 +36,10 @@ pub(crate) enum Task {
         #[command(flatten)]
         log: LogArgs,
         /// The first offset. Without it, ten before the end.
-        #[arg(long, value_name = "OFFSET")]
+        #[arg(long, value_name = "OFFSET", value_parser = from_one::<u64>)]
         from: Option<u64>,
         /// Ends after so many events.
-        #[arg(long)]
+        #[arg(long, value_parser = from_one::<u64>)]
         count: Option<u64>,
     },
 }

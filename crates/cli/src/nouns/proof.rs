@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use super::WorkspaceArgs;
+use crate::args::from_one;
 use crate::remote::{Remote, not_read};
 use crate::twins;
 
@@ -16,8 +17,8 @@ pub(crate) enum Task {
         /// The event's offset.
         offset: u64,
         /// How many events the log has in the proof. Without it, all.
-        #[arg(long, default_value_t = 0, hide_default_value = true)]
-        size: u64,
+        #[arg(long, value_parser = from_one::<u64>)]
+        size: Option<u64>,
     },
     /// Shows the proof that a log only grew from one size to another.
     Consistency {
@@ -26,8 +27,8 @@ pub(crate) enum Task {
         /// The smaller size.
         from: u64,
         /// The larger size. Without it, all events.
-        #[arg(default_value_t = 0, hide_default_value = true)]
-        to: u64,
+        #[arg(value_parser = from_one::<u64>)]
+        to: Option<u64>,
     },
     /// Shows how many events a log has, and the root of the tree over them.
     Head {
@@ -39,10 +40,12 @@ pub(crate) enum Task {
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let document = match task {
         Task::Get { workspace, offset, size } => {
-            workspace.of(remote).proof(*offset, *size).await.map(|it| twins::proof(&it))
+            let proof = workspace.of(remote).proof(*offset, size.unwrap_or(0)).await;
+            proof.map(|it| twins::proof(&it))
         }
         Task::Consistency { workspace, from, to } => {
-            workspace.of(remote).consistency(*from, *to).await.map(|it| twins::consistency(&it))
+            let proof = workspace.of(remote).consistency(*from, to.unwrap_or(0)).await;
+            proof.map(|it| twins::consistency(&it))
         }
         Task::Head { workspace } => workspace.of(remote).head().await.map(|it| twins::head(&it)),
     };

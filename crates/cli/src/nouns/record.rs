@@ -5,6 +5,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use seriatim_client::{RecordClass, RecordKind, Records};
 
 use super::WorkspaceArgs;
+use crate::args::from_one;
 use crate::output::Table;
 use crate::remote::{Remote, missing, not_defined, not_read};
 use crate::twins;
@@ -45,10 +46,10 @@ pub(crate) struct ListArgs {
     /// The kind of records.
     kind: String,
     /// The lowest id.
-    #[arg(long, value_name = "ID", default_value_t = 1)]
+    #[arg(long, value_name = "ID", default_value_t = 1, value_parser = from_one::<u64>)]
     from: u64,
     /// How many at most.
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = from_one::<u32>)]
     limit: u32,
 }
 

@@ -23,6 +23,8 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Declare { app, workspace, kind } = task;
     let declared = remote.client.app(app).workspace(workspace).declare(kind).await;
     declared.map_err(|error| not_defined(&error))?;
-    let document = object([("workspace", of(workspace.as_str())), ("kind", of(kind.as_str()))]);
+    // Digits are an id, and ids have no zeroes in front.
+    let called = workspace.parse::<u64>().map_or(workspace.clone(), |id| id.to_string());
+    let document = object([("workspace", of(called)), ("kind", of(kind.as_str()))]);
     Ok(remote.output.print(&document)?)
 }

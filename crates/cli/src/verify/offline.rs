@@ -8,7 +8,7 @@ use seriatim_storage::{OpenError, Store};
 use seriatim_storage_fjall::FjallStore;
 use seriatim_types::{Name, Time};
 use seriatim_verify::{
-    Error, Options, Place, Progress as Done, SeriesReport, Step, Totals, Verified, verify_files,
+    Error, Options, Progress as Done, SeriesReport, Step, Totals, Verified, verify_files,
     verify_sequence,
 };
 
@@ -18,7 +18,7 @@ use crate::document::{Json, object, of};
 use crate::exit::{Exit, Failure};
 use crate::output::Form;
 use crate::progress::Progress;
-use crate::remote::not_found;
+use crate::remote::{missing, not_found};
 
 /// Checks everything, and prints how much that was.
 pub(super) fn run(output: Form, data: &Path, accept_torn_tail: bool) -> Result<()> {
@@ -45,14 +45,9 @@ pub(super) fn sequence(output: Form, data: &Path, app: &str, name: &str) -> Resu
         Name::new(text).ok_or_else(|| Failure::usage(format!("{text:?} can be no name")))
     };
     let names = (&named(app)?, &named(name)?);
-    check_is_folder(data)?;
-    let mut progress = Progress::new();
-    // The engine panics on some damaged files, so it opens none that were not checked.
-    let said = &mut |done| progress.say(|| format!("files: {} MiB read", done >> 20));
-    let checked = FjallStore::check_files(data, said);
-    let opened = checked.and_then(|_| seriatim_verify::open(data)).map_err(Error::Files);
-    let store = opened.map_err(|error| failure(&error, data))?;
+    let store = open_checked(data)?;
     let snapshot = store.snapshot()?;
+    let mut progress = Progress::new();
     let mut all = Vec::new();
     let walked = verify_sequence(
         (snapshot.as_ref(), store.schema()),
@@ -62,23 +57,29 @@ pub(super) fn sequence(output: Form, data: &Path, app: &str, name: &str) -> Resu
         &mut |done| progress.say(|| words(done)),
     );
     drop(progress);
-    walked.map_err(|error| match &error {
-        // It says so about nothing else that has no place.
-        Error::Different(difference) if difference.place == Place::default() => {
-            not_found(&difference.expected)
-        }
-        Error::Different(_)
-        | Error::Files(_)
-        | Error::TornTail { .. }
-        | Error::Read(_)
-        | Error::Scratch(_) => failure(&error, data),
-    })?;
+    walked.map_err(|error| failure(&error, data))?;
     series::print(output, name, &all)
 }
 
+/// Opens a store for reading. The engine panics on some damaged files, so it opens none that were
+/// not checked.
+pub(super) fn open_checked(data: &Path) -> Result<FjallStore, Failure> {
+    check_is_folder(data)?;
+    let mut progress = Progress::new();
+    let said = &mut |done| progress.say(|| format!("files: {} MiB read", done >> 20));
+    let checked = FjallStore::check_files(data, said);
+    let opened = checked.and_then(|_| seriatim_verify::open(data)).map_err(Error::Files);
+    opened.map_err(|error| failure(&error, data))
+}
+
 fn check_is_folder(data: &Path) -> Result<(), Failure> {
-    let missing = || Failure::new(Exit::Failure, format!("there is no folder {}", data.display()));
-    if data.is_dir() { Ok(()) } else { Err(missing()) }
+    if data.is_dir() { Ok(()) } else { Err(no_store(data)) }
+}
+
+fn no_store(data: &Path) -> Failure {
+    let failure = not_found(format!("store in {}", data.display()));
+    failure
+        .advise("`seriatim dev` keeps its data in ./.seriatim, unless --data names another folder")
 }
 
 fn options() -> Options {
@@ -121,7 +122,10 @@ fn series_of(report: &SeriesReport) -> Series {
         )
     });
     Series {
-        workspace: report.workspace.0.to_string(),
+        workspace: match &report.workspace_name {
+            Some(name) => name.to_string(),
+            None => report.workspace.0.to_string(),
+        },
         period: report.period.map(|year| u32::from(year.get())),
         first: report.first.get(),
         last: report.last.get(),
@@ -132,7 +136,7 @@ fn series_of(report: &SeriesReport) -> Series {
     }
 }
 
-fn failure(error: &Error, data: &Path) -> Failure {
+pub(super) fn failure(error: &Error, data: &Path) -> Failure {
     let said = match std::error::Error::source(error) {
         Some(source) => format!("{error}: {source}"),
         None => error.to_string(),
@@ -158,7 +162,19 @@ fn failure(error: &Error, data: &Path) -> Failure {
             let failure = different(error.code(), said);
             failure.advise("after a crash this is to be expected: --accept-torn-tail goes on")
         }
-        Error::Files(OpenError::UnknownTable { .. } | OpenError::Failed { .. })
+        Error::Files(OpenError::Missing { .. }) => no_store(data),
+        Error::NoApp { app, apps } => missing("APP_NOT_FOUND", format!("app {app}"))
+            .advise(format!("the folder has these apps: {}", join(apps))),
+        Error::NoSequence { sequence, sequences } => not_found(format!("sequence {sequence}"))
+            .advise(format!("the app has these sequences: {}", join(sequences))),
+        Error::Files(
+            OpenError::Occupied { .. } | OpenError::UnknownTable { .. } | OpenError::Failed { .. },
+        )
         | Error::Scratch(_) => Failure::new(Exit::Failure, said),
     }
+}
+
+fn join(names: &[Name]) -> String {
+    let names: Vec<&str> = names.iter().map(Name::as_str).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

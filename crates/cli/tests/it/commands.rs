@@ -3,8 +3,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::process::Dev;
-use crate::shop::{KEY, ORDER, fill, masked};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::process::{Dev, Ran, command};
+use crate::shop::{KEY, ORDER, masked, shop};
 
 /// What tables look like, line by line.
 const TABLES: &[(&[&str], &str)] = &[
@@ -217,9 +219,7 @@ fn every_command_prints_a_table_for_people() {
 
 #[test]
 fn as_json_every_read_prints_what_http_answers() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let mut http = dev.client();
     let workspace = "/v1/apps/shop/workspaces/store-1";
     for (arguments, path) in [
@@ -266,9 +266,7 @@ fn as_json_every_read_prints_what_http_answers() {
 
 #[test]
 fn a_receipt_as_json_says_also_its_key_and_whether_it_is_a_repeat() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let path = format!("/v1/apps/shop/workspaces/store-1/receipts/cli/{KEY}");
     let receipt = dev.client().send("GET", &path, &[], b"").unwrap().text();
     let receipt = receipt.strip_suffix('}').unwrap();
@@ -282,9 +280,7 @@ fn a_receipt_as_json_says_also_its_key_and_whether_it_is_a_repeat() {
 
 #[test]
 fn a_log_is_followed_event_by_event() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let last = dev.run(&["log", "tail", "shop", "store-1", "--count", "3"]).ok();
     let expected = "\
 1  <time>  store-1  cli  OrderPlaced  {\"total\":12.5}  create order 200001, set stock/A-7 to version 1
@@ -306,11 +302,49 @@ fn a_log_is_followed_event_by_event() {
     assert!(tail.wait().unwrap().success());
 }
 
+/// `017` is 17: what consists of digits is an id.
 #[test]
-fn a_pipe_that_is_closed_ends_a_command_quietly() {
+fn digits_are_the_id_of_a_workspace() {
+    let (_folder, dev) = shop();
+    let declared = dev.run(&["workspace", "declare", "shop", "017", "default"]).ok();
+    assert_eq!(declared, "workspace  17\nkind       default\n");
+    assert!(
+        dev.run(&["submit", "shop", "017", "X"]).ok().starts_with("workspace         17 (id 17)")
+    );
+    assert!(dev.run(&["log", "read", "shop", "17"]).ok().contains("  17  "));
+}
+
+#[test]
+fn keys_are_kept_as_long_as_http_allows() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path());
-    fill(&dev);
+    for (name, time) in [("a", "1ms"), ("b", "25h"), ("c", "87840h"), ("d", "forever")] {
+        let made = dev.run(&["app", "create", name, "--idempotency-retention", time]).ok();
+        assert!(made.contains(&format!("idempotency retention  {time}\n")), "{made}");
+    }
+}
+
+#[test]
+fn a_log_that_is_followed_goes_on_behind_a_restart_and_ends_when_interrupted() {
+    let (folder, dev) = shop();
+    let mut tail = dev.command(&["log", "tail", "shop", "store-1", "--from", "3", "-o", "json"]);
+    let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("\"Closed\""));
+    let address = dev.address.to_string();
+    dev.kill();
+    let data = folder.path().to_str().unwrap();
+    let dev = Dev::spawn(command(&["dev", "--listen", &address, "--data", data]));
+    dev.run(&["submit", "shop", "store-1", "Opened"]).ok();
+    assert!(lines.next().unwrap().unwrap().contains("\"Opened\""));
+    kill_process(Pid::from_child(&tail), Signal::INT).unwrap();
+    let ended = Ran::from(tail.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
+}
+
+#[test]
+fn a_pipe_that_is_closed_ends_a_command_quietly() {
+    let (_folder, dev) = shop();
     for arguments in [
         &["log", "tail", "shop", "store-1"][..],
         &["log", "read", "shop", "store-1"],

@@ -57,6 +57,9 @@ fn errors_are_all_said_with_their_places() {
         );
     }
     assert!(!folder.path().join("d").exists(), "nothing was made");
+    write(folder.path(), "listen = \n[server]\nconnections_max = 7 7\n");
+    let said = ran(folder.path(), &["config", "validate"], NO_VARIABLE).failed(2);
+    assert!(said.contains("2 settings cannot be taken") && said.lines().count() == 3, "{said}");
     write(folder.path(), "[server]\nconnections_max = 7\n");
     let valid = ran(folder.path(), &["config", "validate"], NO_VARIABLE).ok();
     assert_eq!(valid, "Nothing is wrong. Settings that are set: 1.\n");

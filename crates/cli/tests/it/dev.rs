@@ -110,8 +110,7 @@ fn a_second_signal_ends_it_at_once() {
     let mut client = dev.client();
     define(&mut client);
     // A request whose body never comes is waited for, and so the first signal is not enough.
-    let head =
-        "POST /v1/apps HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
+    let head = "POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n";
     client.write(head.as_bytes()).unwrap();
     assert_eq!(client.read_head().unwrap().0, 100);
     dev.signal(Signal::INT);

@@ -1,15 +1,16 @@
 //! Commands that fail: with the right exit code, with the code of the error, and with advice.
 
+use std::path::Path;
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
-use crate::process::{Dev, Ran, run};
-use crate::shop::{KEY, OTHER_KEY, fill};
+use crate::process::{Dev, Ran, command, run};
+use crate::shop::{KEY, OTHER_KEY, shop};
 
 #[test]
 fn what_a_server_refuses_ends_with_3_and_advice() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     for (arguments, code, advice) in [
         (&["app", "show", "nope"][..], "APP_NOT_FOUND", "seriatim app list"),
         (&["app", "create", "shop", "--partitions", "9"], "APP_EXISTS", "seriatim app show"),
@@ -73,9 +74,7 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
 
 #[test]
 fn as_json_an_error_has_the_members_of_http() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let arguments = ["submit", "shop", "store-1", "X", "--if-offset", "0", "--key", OTHER_KEY];
     let said = dev.run(&[&arguments[..], &["-o", "json"]].concat()).failed(3);
     let error: serde_json::Value = serde_json::from_str(&said).unwrap();
@@ -97,6 +96,15 @@ fn wrong_arguments_end_with_2_before_any_server_is_asked() {
             "nil",
         ),
         (&["sequence", "define", "shop", "s", "--range", "5"], "FIRST..LAST"),
+        (&["app", "create", "shop", "--partitions", "0"], "'--partitions <COUNT>'"),
+        (&["app", "create", "shop", "--idempotency-keys-max", "0"], "'--idempotency-keys-max"),
+        (&["app", "create", "shop", "--idempotency-retention", "0ms"], "1ms to 87840h, or forever"),
+        (&["app", "create", "shop", "--idempotency-retention", "87841h"], "1ms to 87840h"),
+        (&["log", "read", "shop", "store-1", "--limit", "0"], "'--limit <COUNT>'"),
+        (&["log", "read", "shop", "store-1", "--from", "0"], "'--from <OFFSET>'"),
+        (&["record", "list", "shop", "store-1", "order", "--limit", "0"], "'--limit <COUNT>'"),
+        (&["proof", "get", "shop", "store-1", "1", "--size", "0"], "'--size <SIZE>'"),
+        (&["proof", "consistency", "shop", "store-1", "1", "0"], "'[TO]'"),
         (&["sequence", "define", "shop", "s", "--utc-offset", "1"], "+01:00"),
         (&["log", "read", "shop"], "<WORKSPACE>"),
         (&["log", "read", "shop", "store-1", "--partition", "0"], "cannot be used with"),
@@ -112,13 +120,55 @@ fn wrong_arguments_end_with_2_before_any_server_is_asked() {
     std::fs::write(&file, r#"{"events":[{"nam":"X"}]}"#).unwrap();
     let complaint = run(&["submit", "shop", "store-1", "--file", file.to_str().unwrap()]);
     assert!(Ran::from(complaint).failed(2).contains("this is no command"));
+    std::fs::write(&file, b"{\"events\": \xff}").unwrap();
+    let complaint = run(&["submit", "shop", "store-1", "--file", file.to_str().unwrap()]);
+    assert!(Ran::from(complaint).failed(2).contains("is no UTF-8: 0xff at byte 12"));
+}
+
+#[test]
+fn as_json_wrong_arguments_have_a_code_too() {
+    for form in [&["-o", "json"][..], &["-ojson"], &["--output=json"], &["--output", "json"]] {
+        let arguments = [&["app", "create", "shop", "--partitions", "0"], form].concat();
+        let said = Ran::from(run(&arguments)).failed(2);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let message =
+            "invalid value '0' for '--partitions <COUNT>': it is a whole number from 1 on";
+        assert_eq!(
+            (&said["code"], &said["message"]),
+            (&"INVALID_ARGUMENT".into(), &message.into())
+        );
+    }
+}
+
+/// A variable made its option look required, and an empty one was taken for a value.
+#[test]
+fn variables_of_the_environment_are_defaults() {
+    let with = |name: &str, value: &str, arguments: &[&str]| {
+        Ran::from(command(arguments).env(name, value).output().unwrap())
+    };
+    let said = with("SERIATIM_SERVER", "http://127.0.0.1:1", &["submit", "shop"]).failed(2);
+    assert!(said.contains("Usage: seriatim submit <APP> <WORKSPACE> <EVENT>"), "{said}");
+    let said = with("SERIATIM_SERVER", "http://127.0.0.1:1", &["app", "list"]).failed(4);
+    assert!(said.contains("cannot reach http://127.0.0.1:1"), "{said}");
+    let help = with("SERIATIM_SERVER", "", &["submit", "--help"]).ok();
+    assert!(help.contains("[default: http://127.0.0.1:7600]"), "{help}");
+    let help = with("SERIATIM_CLIENT", "", &["submit", "--help"]).ok();
+    assert!(help.contains("[default: cli]"), "{help}");
+}
+
+#[test]
+fn an_empty_client_is_named_as_the_contract_does() {
+    let arguments = ["submit", "shop", "store-1", "X", "--client", "", "-o", "json"];
+    let said = Ran::from(run(&arguments)).failed(3);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["field"], "client");
 }
 
 #[test]
 fn without_a_server_nothing_was_written_and_one_is_suggested() {
     for arguments in [&["app", "list"][..], &["submit", "shop", "store-1", "X"], &["bench"]] {
-        let said = run(&[arguments, &["--server", "http://127.0.0.1:1"]].concat());
-        let said = Ran::from(said).failed(4);
+        let more = ["--server", "http://127.0.0.1:1", "--timeout", "300ms"];
+        let said = Ran::from(run(&[arguments, &more].concat())).failed(4);
         assert!(
             said.contains("cannot reach http://127.0.0.1:1") && said.contains("seriatim dev"),
             "{said}"
@@ -126,27 +176,68 @@ fn without_a_server_nothing_was_written_and_one_is_suggested() {
     }
 }
 
+/// The line that sends a command again.
+fn again(said: &str) -> &str {
+    said.lines().find_map(|line| line.strip_prefix("  again: ")).unwrap()
+}
+
+/// What a shell makes of a line.
+fn shell(line: &str) -> Ran {
+    let folder = Path::new(env!("CARGO_BIN_EXE_seriatim")).parent().unwrap().to_str().unwrap();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let mut shell = std::process::Command::new("sh");
+    shell
+        .args(["-c", line])
+        .env("PATH", path)
+        .env_remove("SERIATIM_SERVER")
+        .output()
+        .unwrap()
+        .into()
+}
+
+#[test]
+fn a_command_waits_for_its_server_and_says_how_to_send_it_again() {
+    let (folder, dev) = shop();
+    let address = dev.address.to_string();
+    let args = r#"{"who": "O'Neil", "n": {"$next": "ticket"}}"#;
+    let submit = ["submit", "shop", "store 1", "Paid", "--args", args, "--client", "me"];
+    let patient = |time: &str| dev.command(&[&submit[..], &["--timeout", time]].concat());
+    let (mut brief, mut long) = (patient("300ms"), patient("60s"));
+    dev.end();
+    let said = Ran::from(brief.output().unwrap()).failed(4);
+    assert!(said.starts_with("seriatim: not written: cannot reach http://"), "{said}");
+    let again = again(&said);
+    let key = again.rsplit(' ').next().unwrap();
+    assert!(said.contains(&format!("idempotency key: {key}\n")), "{said}");
+    // One that has time gets its receipt as soon as the server is there.
+    let waiting = long.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let dev = Dev::spawn(command(&["dev", "--listen", &address, "--data", data]));
+    let receipt = Ran::from(waiting.wait_with_output().unwrap());
+    assert_eq!(receipt.code, Some(0), "{receipt:?}");
+    assert!(shell(again).ok().ends_with("replayed          no\n"));
+    assert!(shell(again).ok().ends_with("replayed          yes: it was carried out before\n"));
+    let events = dev.run(&["log", "read", "shop", "store 1", "-o", "json"]).ok();
+    assert_eq!(events.matches("O'Neil").count(), 2, "{events}");
+    assert_eq!(events.matches("\"client\":\"me\"").count(), 2, "{events}");
+}
+
 #[test]
 fn an_outcome_that_is_unknown_is_resolved_by_the_key() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     // A server that hangs: it takes connections, and nobody knows what it does with commands.
     dev.signal(Signal::STOP);
     let said = dev.run(&["submit", "shop", "store-1", "Paid", "--timeout", "500ms"]).failed(5);
     dev.signal(Signal::CONT);
     assert!(said.starts_with("seriatim: perhaps written: "), "{said}");
-    let key = said.split("--key ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
-    dev.run(&["submit", "shop", "store-1", "Paid", "--key", key]).ok();
+    shell(again(&said)).ok();
     let events = dev.run(&["log", "read", "shop", "store-1", "-o", "json"]).ok();
     assert_eq!(events.matches("\"Paid\"").count(), 1, "{events}");
 }
 
 #[test]
 fn a_command_that_comes_too_late_was_not_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let late =
         ["record", "get", "shop", "store-1", "200001", "--min-offset", "99", "--timeout", "300ms"];
     let said = dev.run(&late).failed(4);

@@ -110,6 +110,13 @@ impl Dev {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
+    /// The next line that it says.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        assert_ne!(self.out.read_line(&mut line).unwrap(), 0, "it has ended");
+        line
+    }
+
     /// Lets it end in good order.
     pub(crate) fn end(self) {
         self.signal(Signal::TERM);

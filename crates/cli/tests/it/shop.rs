@@ -1,5 +1,7 @@
 //! A server with a small shop in it, and texts without what changes from run to run.
 
+use tempfile::TempDir;
+
 use crate::process::Dev;
 
 /// Keys of the commands of the shop.
@@ -12,6 +14,14 @@ pub(crate) const ORDER: &str = r#"{"events": [
         {"create": {"id": 1, "kind": "order", "fields": {"sku": "A-7", "ticket": {"$next": "ticket"}}}},
         {"set": {"key": "stock/A-7", "value": {"left": 4}}}]},
     {"name": "TicketDrawn", "changes": [{"draw": {"sequence": "ticket"}}]}]}"#;
+
+/// A server with the shop in it, and the folder of its data.
+pub(crate) fn shop() -> (TempDir, Dev) {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    fill(&dev);
+    (folder, dev)
+}
 
 /// An app, its definitions, and two commands.
 pub(crate) fn fill(dev: &Dev) {

@@ -1,5 +1,10 @@
 //! `demo`, `bench`, `completion` and `version`.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::process::{Dev, Ran, run};
 
 #[test]
@@ -23,6 +28,43 @@ fn the_demo_runs_by_itself_and_leaves_nothing_behind() {
         let line = said.lines().find(|line| line.starts_with(&format!("{}. ", step + 1)));
         assert!(line.is_some_and(|line| line.contains(part)), "{part} in {said}");
     }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn as_json_the_demo_is_a_line_for_each_step() {
+    let said = Ran::from(run(&["demo", "-o", "json"])).ok();
+    for (step, line) in (1_u64..).zip(said.lines()) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(line["step"], step);
+        assert!(line["text"].is_string(), "{line}");
+    }
+    assert_eq!(said.lines().count(), 8);
+}
+
+#[test]
+fn help_knows_every_command() {
+    let help = Ran::from(run(&["help", "submit"])).ok();
+    assert!(help.contains("--key <UUID>"), "{help}");
+    assert!(Ran::from(run(&["help", "app", "create"])).ok().contains("--partitions"));
+}
+
+/// Its server and its folder stayed behind.
+#[test]
+fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut demo = crate::process::command(&["demo"]);
+    let demo = demo.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = demo.spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("\n2. ") {
+        assert_ne!(out.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
+    }
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // The server has the same standard error: it is closed when both have ended.
+    let ended = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::process::{Dev, Ran, run};
-use crate::shop::{KEY, ORDER, fill};
+use crate::shop::{KEY, ORDER, fill, shop};
 
 fn verify(data: &Path, more: &[&str]) -> Ran {
     run(&[&["verify", "--data", data.to_str().unwrap()], more].concat()).into()
@@ -29,9 +29,7 @@ fn largest(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_folder_is_checked_once_its_server_has_ended() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (folder, dev) = shop();
     let said = verify(folder.path(), &[]).failed(1);
     assert!(said.contains("a server has") && said.contains("leave out --data"), "{said}");
     dev.end();
@@ -48,21 +46,21 @@ fn a_folder_is_checked_once_its_server_has_ended() {
     );
     let sequence = verify(folder.path(), &["--app", "shop", "--sequence", "ticket"]).ok();
     let expected = "\
-WORKSPACE      PERIOD  FIRST  LAST  COUNT  GAPS  REPEATS
-1099511627776  -       1      2     2      0     0
+WORKSPACE  PERIOD  FIRST  LAST  COUNT  GAPS  REPEATS
+store-1    -       1      2     2      0     0
 
 ticket: 2 numbers, 0 gaps, 0 repeats
 ";
     assert_eq!(sequence, expected);
     let said = verify(folder.path(), &["--app", "shop", "--sequence", "nope"]).failed(3);
-    assert!(said.contains("there is no sequence nope"), "{said}");
+    assert!(said.contains("there is no sequence nope") && said.contains(": ticket"), "{said}");
+    let said = verify(folder.path(), &["--app", "nope", "--sequence", "ticket"]).failed(3);
+    assert!(said.contains("APP_NOT_FOUND") && said.contains("these apps: shop"), "{said}");
 }
 
 #[test]
 fn a_damaged_folder_is_a_difference_with_its_place() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (folder, dev) = shop();
     dev.end();
     let file = largest(folder.path());
     let mut bytes = fs::read(&file).unwrap();
@@ -78,20 +76,53 @@ fn a_damaged_folder_is_a_difference_with_its_place() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_no_difference() {
+fn a_folder_without_a_store_is_no_difference() {
     let folder = tempfile::tempdir().unwrap();
-    let data = folder.path().join("none");
-    let said = verify(&data, &[]).failed(1);
-    assert!(said.contains("none"), "{said}");
-    verify(&data, &["--app", "shop", "--sequence", "s"]).failed(1);
-    assert!(!data.exists(), "nothing was made");
+    let file = folder.path().join("letters.txt");
+    fs::write(&file, "Dear Sir").unwrap();
+    for data in [folder.path(), &folder.path().join("none"), &file] {
+        for more in [&[][..], &["--app", "shop", "--sequence", "s"]] {
+            let said = verify(data, more).failed(3);
+            assert!(said.contains(&format!("there is no store in {}\n", data.display())), "{said}");
+            assert!(said.contains("code: NOT_FOUND") && said.contains("./.seriatim"), "{said}");
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+}
+
+#[test]
+fn a_server_that_says_it_has_stopped_has_let_go_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    for _ in 0..5 {
+        let mut dev = Dev::start(folder.path());
+        dev.signal(rustix::process::Signal::TERM);
+        while !dev.line().starts_with("Stopped.") {}
+        let lock = fs::File::open(folder.path().join("lock")).unwrap();
+        lock.try_lock().unwrap();
+    }
+}
+
+#[test]
+fn what_a_live_server_keeps_no_receipt_of_cannot_be_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    dev.run(&["app", "create", "shop", "--idempotency-retention", "300ms"]).ok();
+    dev.run(&["sequence", "define", "shop", "ticket"]).ok();
+    let args = r#"{"n":{"$next":"ticket"}}"#;
+    let draw = ["submit", "shop", "store-1", "X", "--args", args, "--key", KEY];
+    dev.run(&draw).ok();
+    // Once its retention is over, the key is as good as new, and its receipt is another command's.
+    while dev.run(&draw).ok().contains("yes: it was carried out before") {}
+    let said = dev.run(&["verify", "--app", "shop", "--sequence", "ticket"]).failed(7);
+    assert!(said.contains("code: CANNOT_TELL") && said.contains("--data FOLDER"), "{said}");
+    dev.end();
+    let sequence = verify(folder.path(), &["--app", "shop", "--sequence", "ticket"]).ok();
+    assert!(sequence.contains("ticket: 2 numbers, 0 gaps, 0 repeats"), "{sequence}");
 }
 
 #[test]
 fn a_live_server_is_checked_through_what_it_answers() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    fill(&dev);
+    let (_folder, dev) = shop();
     let more = r#"{"events": [{"name": "Shipped", "changes": [
         {"update": {"id": 200001, "fields": {"open": false}}},
         {"create": {"id": 1, "kind": "order", "fields": {}}}, {"unset": {"key": "stock/A-7"}}]}]}"#;
@@ -138,4 +169,71 @@ fn a_proof_needs_neither_a_server_nor_a_folder() {
     let wrong = receipt.replace("\"last_offset\":2", "\"last_offset\":1");
     assert!(check(&wrong, &[]).failed(6).contains("code: PROOF_CONTRADICTS_ITSELF"));
     assert!(check("{}", &[]).failed(2).contains("this is no proof"));
+}
+
+#[test]
+fn a_proof_is_held_against_a_root_that_was_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(&folder.path().join("data"));
+    fill(&dev);
+    let get = |task: &[&str], name: &str| {
+        let text = dev.run(&[task, &["-o", "json"]].concat()).ok();
+        let file = folder.path().join(name);
+        fs::write(&file, &text).unwrap();
+        (file, serde_json::from_str::<serde_json::Value>(&text).unwrap())
+    };
+    let (proof, shown) = get(&["proof", "get", "shop", "store-1", "2"], "proof.json");
+    let (grown, both) = get(&["proof", "consistency", "shop", "store-1", "1"], "grown.json");
+    let check = |file: &Path, root: &str| {
+        Ran::from(run(&["verify", "--proof", file.to_str().unwrap(), "--root", root]))
+    };
+    let root = shown["root"].as_str().unwrap();
+    let said = check(&proof, root).ok();
+    assert!(said.ends_with("The root of 3 events is the one that was given.\n"), "{said}");
+    assert!(check(&grown, both["from_root"].as_str().unwrap()).ok().contains("root of 1 events"));
+    assert!(check(&grown, both["to_root"].as_str().unwrap()).ok().contains("root of 3 events"));
+    let other = root.replace(['0', '1'], "2");
+    assert!(check(&proof, &other).failed(6).contains("code: PROOF_OF_ANOTHER_ROOT"));
+    assert!(check(&proof, "x").failed(2).contains("64 hexadecimal digits"));
+}
+
+/// An event whose arguments were changed kept its hash, and passed.
+#[test]
+fn an_event_that_was_changed_is_not_the_one_of_its_proof() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let dev = Dev::start(&data);
+    fill(&dev);
+    // Another app has an event at the same place.
+    dev.run(&["app", "create", "kiosk", "--partitions", "1"]).ok();
+    dev.run(&["submit", "kiosk", "store-1", "Sold"]).ok();
+    let [proof, event] = ["proof.json", "event.json"].map(|name| folder.path().join(name));
+    let tail = ["log", "tail", "shop", "store-1", "--from", "1", "--count", "1", "-o", "json"];
+    let shown = dev.run(&tail).ok();
+    fs::write(&proof, dev.run(&["proof", "get", "shop", "store-1", "1", "-o", "json"]).ok())
+        .unwrap();
+    let [proof_path, event_path] = [&proof, &event].map(|path| path.to_str().unwrap());
+    let arguments = ["verify", "--proof", proof_path, "--event", event_path];
+    let check = |text: &str| {
+        fs::write(&event, text).unwrap();
+        Ran::from(run(&[&arguments[..], &["--data", data.to_str().unwrap()]].concat()))
+    };
+    assert!(check(&shown).failed(1).contains("a server has"));
+    dev.end();
+    let said = check(&shown).ok();
+    assert!(said.contains("The event is one of app shop"), "{said}");
+    for (from, to, what) in [
+        ("\"total\":12.5", "\"total\":1.5", "args differs"),
+        ("stock/A-7", "stock/A-8", "changes differs"),
+        ("\"workspace\":\"store-1\"", "\"workspace\":\"store-2\"", "workspace differs"),
+        ("{\"offset\":1,", "{\"offset\":1,\"more\":1,", "more differs"),
+    ] {
+        let said = check(&shown.replace(from, to)).failed(6);
+        assert!(said.contains("code: EVENT_DIFFERENT") && said.contains(what), "{said}");
+    }
+    let elsewhere = shown.replace("\"partition_offset\":1", "\"partition_offset\":2");
+    assert!(check(&elsewhere).failed(6).contains("code: EVENT_NOT_STORED"));
+    assert!(check("{}").failed(2).contains("is no event"));
+    // Without the stored bytes nothing is pretended.
+    assert!(Ran::from(run(&arguments)).failed(2).contains("--data"));
 }

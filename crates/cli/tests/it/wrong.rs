@@ -46,12 +46,22 @@ fn a_folder_that_is_in_use_is_named() {
 }
 
 #[test]
+fn no_store_is_made_beside_what_somebody_else_keeps() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("letters.txt");
+    fs::write(&file, "Dear Sir").unwrap();
+    let said = complaint(1, "127.0.0.1:0", folder.path());
+    assert!(said.contains(file.to_str().unwrap()) && said.contains("empty"), "{said}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
+}
+
+#[test]
 fn a_folder_that_is_none_or_is_damaged_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "something else").unwrap();
-    let said = complaint(1, "127.0.0.1:0", &file);
-    assert!(said.contains(file.to_str().unwrap()), "{said}");
+    let said = complaint(1, "localhost:0", &file);
+    assert!(said.contains(&format!("{} is no folder", file.display())), "{said}");
     let data = folder.path().join("data");
     Dev::start(&data).kill();
     damage(&data);
@@ -78,6 +88,8 @@ fn wrong_arguments_are_explained() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains("Usage") || said.contains("--help"), "{said}");
     }
-    let said = complaint(2, "here", Path::new("unused"));
-    assert!(said.contains("--listen") && said.contains("127.0.0.1:7600"), "{said}");
+    for listen in ["here", "127.0.0.1", "localhost", "::1", "localhost:99999"] {
+        let said = complaint(2, listen, Path::new("unused"));
+        assert!(said.starts_with(&format!("seriatim: --listen: {listen:?} is not an")), "{said}");
+    }
 }

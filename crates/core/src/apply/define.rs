@@ -16,7 +16,7 @@ use crate::effects::{Effects, Outcome, Outgoing};
 use crate::home::{SYSTEM_APP, SYSTEM_NAME};
 use crate::machine::Machine;
 use crate::receipt::RECEIPT_VERSION;
-use crate::refusal::Refusal;
+use crate::refusal::{Exhausted, Refusal};
 use crate::rows::{Draft, Rows};
 
 pub(crate) fn define(
@@ -80,8 +80,7 @@ pub(crate) fn define(
 fn app_id(machine: &Machine, workspace: WorkspaceId) -> Result<AppId, Refusal> {
     let index = machine.home.index_of_named(workspace).expect("an app has a name");
     let id = index.checked_add(1).and_then(|id| u32::try_from(id).ok());
-    let exhausted = || Refusal::SequenceExhausted { what: "the ids of apps".to_owned() };
-    id.map(AppId).ok_or_else(exhausted)
+    id.map(AppId).ok_or(Refusal::SequenceExhausted { what: Exhausted::Apps })
 }
 
 fn event_name(definition: &Definition) -> Name {

@@ -7,7 +7,7 @@ use seriatim_types::{NUMBER_MAX, Name, WorkspaceId, WorkspaceRef, WorkspaceRow};
 use crate::decide::{Stop, Workspace};
 use crate::home::{SYSTEM_APP, partition_of_id, partition_of_name};
 use crate::machine::Machine;
-use crate::refusal::Refusal;
+use crate::refusal::{Exhausted, Refusal};
 use crate::rows::Draft;
 
 /// A workspace that was found, or that comes into being if the entry succeeds.
@@ -62,9 +62,8 @@ fn find_by_name(machine: &Machine, name: &Name, draft: &mut Draft<'_>) -> Result
         let field = if home.prefix.app == SYSTEM_APP { "name" } else { "workspace" };
         return Err(Refusal::InvalidArgument { field: field.to_owned(), why }.into());
     }
-    let what = || "the ids of named workspaces".to_owned();
     let id = home.named(machine.row.names);
-    let id = id.ok_or_else(|| Refusal::SequenceExhausted { what: what() })?;
+    let id = id.ok_or(Refusal::SequenceExhausted { what: Exhausted::Workspaces })?;
     draft.set_fresh(id, machine.sequencer.stamp());
     let workspace = Workspace { id, kind: Sequences::DEFAULT_KIND, name: Some(name.clone()) };
     Ok(Found { workspace, is_new: true })

@@ -20,7 +20,7 @@ use crate::defined::Defined;
 use crate::effects::Fault;
 use crate::home::Home;
 use crate::receipt::RECEIPT_VERSION;
-use crate::refusal::Refusal;
+use crate::refusal::{Exhausted, Refusal};
 use crate::rows::{Draft, Unreadable};
 
 pub(crate) use fill::{fill, fill_fields};
@@ -90,7 +90,7 @@ pub(crate) fn decide(
     let numbers = numbers::draw(command, draws, sequences, defined, time)?;
     let client_sequence = draws
         .next_of_client(sequences)
-        .map_err(|_| Refusal::SequenceExhausted { what: "the client's own sequence".to_owned() })?;
+        .map_err(|_| Refusal::SequenceExhausted { what: Exhausted::Client })?;
     let origin = Origin {
         client: command.client.clone(),
         client_sequence,

@@ -11,7 +11,7 @@ use seriatim_types::{
 };
 
 use crate::defined::Defined;
-use crate::refusal::Refusal;
+use crate::refusal::{Exhausted, Refusal};
 
 /// All numbers that a command is given.
 #[derive(Debug, Default)]
@@ -86,7 +86,7 @@ pub(crate) fn draw(
 }
 
 pub(crate) fn log_is_full() -> Refusal {
-    Refusal::SequenceExhausted { what: "the log".to_owned() }
+    Refusal::SequenceExhausted { what: Exhausted::Log }
 }
 
 struct Drawer<'a> {
@@ -124,9 +124,7 @@ impl Drawer<'_> {
         }
         let real = match definition.singleton {
             Some(fixed) => fixed,
-            None => {
-                self.next(sequence, || format!("record ids of kind {:?}", kind.as_str()))?.number
-            }
+            None => self.next(sequence, || Exhausted::RecordIds(kind.clone()))?.number,
         };
         self.numbers.ids.insert(id, real);
         Ok(())
@@ -150,7 +148,7 @@ impl Drawer<'_> {
     fn draw(&mut self, order: u32, name: &Name) -> Result<(), Refusal> {
         let sequence = self.defined.sequence(name).expect("the shape was checked");
         let (id, kind) = (sequence.id, sequence.kind);
-        let Drawn { number, series } = self.next(id, || format!("sequence {:?}", name.as_str()))?;
+        let Drawn { number, series } = self.next(id, || Exhausted::Sequence(name.clone()))?;
         let definition = self.sequences.get(kind, id).expect("it was just drawn from");
         let year = definition.utc_offset.year_of(self.time);
         let text = definition.format.show(number, year);
@@ -166,7 +164,11 @@ impl Drawer<'_> {
         Ok(())
     }
 
-    fn next(&mut self, sequence: SequenceId, what: impl Fn() -> String) -> Result<Drawn, Refusal> {
+    fn next(
+        &mut self,
+        sequence: SequenceId,
+        what: impl Fn() -> Exhausted,
+    ) -> Result<Drawn, Refusal> {
         self.draws.next(self.sequences, sequence).map_err(|error| match error {
             NextError::Exhausted { .. } => Refusal::SequenceExhausted { what: what() },
             NextError::Unknown { .. } | NextError::LogFull => {

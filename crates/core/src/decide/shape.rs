@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use seriatim_sequencer::{IdClass, RecordIds};
 use seriatim_types::{
     Command, CommandChange, CommandEvent, CommandLimits, Condition, Filler, KindId, Name, Number,
-    Template,
+    Step, Template,
 };
 
 use crate::defined::Defined;
@@ -187,11 +187,12 @@ impl Shape<'_> {
         check_orders([&event.args].into_iter(), || format!("events[{at}].args"))?;
         for (change, index) in event.changes.iter().zip(0_usize..) {
             self.check_change(change, at, index)?;
-            let word = word_of(change);
-            for template in change.templates() {
-                self.check_template(template, || format!("events[{at}].changes[{index}].{word}"))?;
+            let field = || format!("events[{at}].changes[{index}].{}", word_of(change));
+            for (name, template) in change.named_templates() {
+                let step = name.map(|name| Step::Member(name.as_str().into()));
+                let step = || step.as_ref().map(Step::to_string).unwrap_or_default();
+                self.check_template(template, || format!("{}{}", field(), step()))?;
             }
-            let field = || format!("events[{at}].changes[{index}].{word}");
             check_orders(change.templates(), field)?;
         }
         Ok(())
@@ -292,15 +293,18 @@ impl Shape<'_> {
         field: impl Fn() -> String,
     ) -> Result<(), Refusal> {
         for hole in template.holes() {
+            let field = |marker| format!("{}{}.{marker}", field(), template.path_of(hole));
             match &hole.filler {
-                Filler::Next { sequence, .. } => self.check_sequence(sequence, &field)?,
+                Filler::Next { sequence, .. } => {
+                    self.check_sequence(sequence, || field("$next"))?;
+                }
                 Filler::Draw { index, .. } if *index >= self.draws => {
                     let why = format!("$draw {index} is beyond the {} draws there are", self.draws);
-                    return Err(Refusal::InvalidArgument { field: field(), why });
+                    return Err(Refusal::InvalidArgument { field: field("$draw"), why });
                 }
                 Filler::Ref(id) if !self.is_reference(*id) => {
                     let why = format!("$ref {id} is no record of this command and no record's id");
-                    return Err(Refusal::InvalidArgument { field: field(), why });
+                    return Err(Refusal::InvalidArgument { field: field("$ref"), why });
                 }
                 Filler::Draw { .. } | Filler::Ref(_) => {}
             }

@@ -1,6 +1,6 @@
 //! Numbers follow each other without a hole, and only what is carried out draws any.
 
-use seriatim_core::{Outcome, Refusal};
+use seriatim_core::{Exhausted, Outcome, Refusal};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, events, name};
 use seriatim_types::{
     Body, Change, DefineRequest, NUMBER_MAX, Number, Receipt, RecordClass, RecordIdScheme, Reset,
@@ -223,9 +223,8 @@ fn a_sequence_that_has_given_all_its_numbers_refuses_and_stops_nothing_else() {
         let expected = [format!("ticket {ticket} {ticket}"), format!("scarce {number} {number}")];
         assert_eq!(drawn(&done(&mut shop, &both)), expected);
     }
-    let what = "sequence \"scarce\"".to_owned();
     for _ in 0..3 {
-        let exhausted = Refusal::SequenceExhausted { what: what.clone() };
+        let exhausted = Refusal::SequenceExhausted { what: Exhausted::Sequence(name("scarce")) };
         assert_eq!(refused(&mut shop, &both), exhausted);
         shop.node.checkpoint();
         shop.node.restart();

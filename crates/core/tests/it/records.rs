@@ -148,13 +148,13 @@ fn a_raw_id_that_no_record_has_is_refused_wherever_it_stands() {
     let value = Template::new(Bytes::new(), vec![hole]).unwrap();
     let key = crate::world::entity_key("k");
     let set = CommandChange::Set { key, value: value.clone(), condition: None, expires_at: None };
-    assert_eq!(field(set, &mut shop), "events[0].changes[1].set.value");
+    assert_eq!(field(set, &mut shop), "events[0].changes[1].set.value.$ref");
     let event = CommandEvent { name: name("E"), args: value, changes: Vec::new() };
     let command = shop.command("1", vec![event]);
     let Refusal::InvalidArgument { field, .. } = refusal(shop.outcome(command)) else {
         panic!("also in arguments")
     };
-    assert_eq!(field, "events[0].args");
+    assert_eq!(field, "events[0].args.$ref");
 }
 
 #[test]

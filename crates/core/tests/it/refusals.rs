@@ -1,6 +1,6 @@
 //! What is refused leaves no trace, and of several reasons the first is told.
 
-use seriatim_core::{Current, CurrentValue, Outcome, Refusal, Subject};
+use seriatim_core::{Current, CurrentValue, Exhausted, Outcome, Refusal, Subject};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, events, name};
 use seriatim_types::{
     Body, Command, CommandLimits, Declare, Define, DefineRequest, Key, Time, WorkspaceId,
@@ -225,7 +225,7 @@ fn arguments_come_before_changes() {
     let json = "{'name': 'E', 'changes': [{'create': {'id': 1, 'kind': 'unheard-of'}}],
                  'args': {'n': {'$next': 'pallet'}}}";
     let command = shop.command("1", events(json));
-    let field = "events[0].args".to_owned();
+    let field = "events[0].args.n.$next".to_owned();
     let expected = Refusal::UnknownSequence { name: name("pallet"), field };
     assert_eq!(refusal(shop.outcome(command)), expected);
 }
@@ -257,8 +257,8 @@ fn of_two_sequences_without_numbers_the_first_in_the_document_is_told() {
         Refusal::SequenceExhausted { what } => what,
         other => panic!("there are no more numbers: {other}"),
     };
-    assert_eq!(what(format!("{ids}, {scarce}"), &mut shop), "record ids of kind \"order\"");
-    assert_eq!(what(format!("{scarce}, {ids}"), &mut shop), "sequence \"scarce\"");
+    assert_eq!(what(format!("{ids}, {scarce}"), &mut shop), Exhausted::RecordIds(name("order")));
+    assert_eq!(what(format!("{scarce}, {ids}"), &mut shop), Exhausted::Sequence(name("scarce")));
 }
 
 #[test]

@@ -220,7 +220,9 @@ impl CommandReader {
 
     fn draw(&mut self, node: &Node<'_>) -> Result<CommandChange, Invalid> {
         let [sequence] = node.members(&["sequence"])?;
-        let sequence = self.sequence(&sequence.required()?)?;
+        let node = sequence.required()?;
+        let sequence = self.sequence(&node)?;
+        self.check_counts(&node)?;
         Ok(CommandChange::Draw { sequence })
     }
 

@@ -71,6 +71,7 @@ impl CommandReader {
         };
         node.object()?;
         let draft = self.draft(&node)?;
+        self.check_counts(&node)?;
         if !draft.text.starts_with(b"{") {
             return Err(node.invalid(Problem::ArgsNotAnObject));
         }
@@ -79,22 +80,26 @@ impl CommandReader {
 
     /// The fields of one change: their holes are numbered together.
     pub(super) fn fields(&mut self, node: &Node<'_>) -> Result<FieldTemplates, Invalid> {
-        let mut drafts = Vec::new();
-        for (name, value) in &node.object()?.members {
+        let members = &node.object()?.members;
+        if members.len() > FIELDS_PER_RECORD_MAX as usize {
+            return Err(node.invalid(too_many("fields of a record", FIELDS_PER_RECORD_MAX)));
+        }
+        let mut drafts = Vec::with_capacity(members.len());
+        for (name, value) in members {
             let field = node.child(name, value);
-            if drafts.len() == FIELDS_PER_RECORD_MAX as usize {
-                return Err(field.invalid(too_many("fields of a record", FIELDS_PER_RECORD_MAX)));
-            }
             let name = FieldName::new(name)
                 .ok_or_else(|| field.invalid(Problem::FieldNameTooLong { bytes: name.len() }))?;
             drafts.push((name, self.draft(&field)?));
         }
+        self.check_counts(node)?;
         let sources = sources(drafts.iter().map(|(_, draft)| draft));
         Ok(drafts.into_iter().map(|(name, draft)| (name, draft.template(&sources))).collect())
     }
 
     pub(super) fn value(&mut self, node: &Node<'_>) -> Result<Template, Invalid> {
-        self.draft(node).map(Draft::alone)
+        let draft = self.draft(node)?;
+        self.check_counts(node)?;
+        Ok(draft.alone())
     }
 
     /// A value that a condition compares with.
@@ -105,11 +110,20 @@ impl CommandReader {
 
     /// The sequence of a draw, which is counted.
     pub(super) fn sequence(&mut self, node: &Node<'_>) -> Result<Name, Invalid> {
-        if self.draw_count == DRAWS_PER_COMMAND_MAX {
-            return Err(node.invalid(too_many("draws of a command", DRAWS_PER_COMMAND_MAX)));
-        }
         self.draw_count = self.draw_count.saturating_add(1);
         node.name()
+    }
+
+    /// Checks what was counted behind each part of the document. Its members are read in their
+    /// canonical order, so the part is named and not the member that happened to be the last.
+    pub(super) fn check_counts(&self, part: &Node<'_>) -> Result<(), Invalid> {
+        if self.draw_count > DRAWS_PER_COMMAND_MAX {
+            return Err(part.invalid(too_many("draws of a command", DRAWS_PER_COMMAND_MAX)));
+        }
+        if self.hole_count > HOLES_PER_COMMAND_MAX {
+            return Err(part.invalid(too_many("holes of a command", HOLES_PER_COMMAND_MAX)));
+        }
+        Ok(())
     }
 
     /// Checks that each `$draw` has its draw, once all of them are counted.
@@ -201,9 +215,6 @@ impl CommandReader {
             Marker::Next => Filler::Next { sequence: self.sequence(&content)?, shown },
             Marker::Draw => Filler::Draw { index: self.draw_index(&content)?, shown },
         };
-        if self.hole_count == HOLES_PER_COMMAND_MAX {
-            return Err(node.invalid(too_many("holes of a command", HOLES_PER_COMMAND_MAX)));
-        }
         self.hole_count = self.hole_count.saturating_add(1);
         self.holes.push(SourceHole { source: object.at, at: self.text.len(), filler });
         Ok(())

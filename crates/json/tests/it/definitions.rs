@@ -156,7 +156,10 @@ fn what_is_wrong_with_a_definition_is_said() {
     let kind = |body: &str| define::kind(name("k"), body.as_bytes()).err();
     for (refused, sentence) in [
         (app("{}").err(), "name: is required"),
-        (app(r#"{"name": ""}"#).err(), "name: must have 1 to 255 bytes and no control characters"),
+        (
+            app(r#"{"name": ""}"#).err(),
+            "name: must have 1 to 255 bytes and no control characters, and not be . or ..",
+        ),
         (
             app(r#"{"name": "a", "partition": 4}"#).err(),
             "partition: is not known here: name, partitions, record_ids, trust_level, \
@@ -210,7 +213,7 @@ fn what_is_wrong_with_a_definition_is_said() {
             record(r#"{"class": "c", "singleton": "no"}"#).err(),
             "singleton: must be true or false, not a string",
         ),
-        (kind(r#"{"name": "k"}"#), "name: is not known here: no member is"),
+        (kind(r#"{"name": "k"}"#), "name: is not known here: nothing is"),
         (kind("[]"), "the document: must be an object, not an array"),
         (workspace(r#"{"kind": null}"#), "kind: must be a string, not null"),
         (workspace(r#"{"Kind": "a"}"#), "Kind: is not known here: only kind is"),

@@ -35,7 +35,7 @@ fn events_and_changes_end_at_their_limits() {
     let events = |count| format!(r#"{{"events":[{}]}}"#, list(r#"{"name":"X"}"#, count));
     assert_eq!(outcome(&events(limits::EVENTS_PER_COMMAND_MAX)), None);
     let sentence =
-        "TOO_LARGE events[256]: is one too many: at most 256 events of a command are allowed";
+        "TOO_LARGE events[256]: goes beyond a limit: at most 256 events of a command are allowed";
     assert_eq!(outcome(&events(limits::EVENTS_PER_COMMAND_MAX + 1)).as_deref(), Some(sentence));
 
     // Changes are counted over all events.
@@ -43,7 +43,7 @@ fn events_and_changes_end_at_their_limits() {
     let event = format!(r#"{{"name":"X","changes":[{unset}]}}"#);
     assert_eq!(outcome(&format!(r#"{{"events":[{event},{event}]}}"#)), None);
     let more = format!(r#"{{"events":[{event},{event},{}]}}"#, &event);
-    let sentence = "TOO_LARGE events[2].changes[0]: is one too many: at most 4096 changes of a \
+    let sentence = "TOO_LARGE events[2].changes[0]: goes beyond a limit: at most 4096 changes of a \
                     command are allowed";
     assert_eq!(outcome(&more).as_deref(), Some(sentence));
 }
@@ -56,7 +56,7 @@ fn draws_end_at_their_limit_wherever_they_stand() {
     };
     let draw = r#"{"draw":{"sequence":"a"}}"#;
     assert_eq!(outcome(&draws(draw)), None);
-    let sentence = "TOO_LARGE events[0].changes[1].draw.sequence: is one too many: at most 4096 \
+    let sentence = "TOO_LARGE events[0].changes[1].draw.sequence: goes beyond a limit: at most 4096 \
                     draws of a command are allowed";
     assert_eq!(outcome(&draws(&list(draw, 2))).as_deref(), Some(sentence));
 }
@@ -65,7 +65,7 @@ fn draws_end_at_their_limit_wherever_they_stand() {
 fn holes_end_at_their_limit() {
     let holes = |count| with_args(&format!(r#"{{"a":[{}]}}"#, list(r#"{"$ref":200001}"#, count)));
     assert_eq!(outcome(&holes(limits::HOLES_PER_COMMAND_MAX)), None);
-    let sentence = "TOO_LARGE events[0].args.a[16384]: is one too many: at most 16384 holes of a \
+    let sentence = "TOO_LARGE events[0].args: goes beyond a limit: at most 16384 holes of a \
                     command are allowed";
     assert_eq!(outcome(&holes(limits::HOLES_PER_COMMAND_MAX + 1)).as_deref(), Some(sentence));
 }
@@ -78,7 +78,7 @@ fn fields_end_at_their_limit() {
         with_changes(&format!(r#"{{"create":{{"id":1,"kind":"a","fields":{{{fields}}}}}}}"#))
     };
     assert_eq!(outcome(&record(limits::FIELDS_PER_RECORD_MAX)), None);
-    let sentence = "TOO_LARGE events[0].changes[0].create.fields.f1024: is one too many: at most \
+    let sentence = "TOO_LARGE events[0].changes[0].create.fields: goes beyond a limit: at most \
                     1024 fields of a record are allowed";
     assert_eq!(outcome(&record(limits::FIELDS_PER_RECORD_MAX + 1)).as_deref(), Some(sentence));
 }

@@ -8,8 +8,11 @@
 //!    └─ google.rpc.RetryInfo        when it is known how long to wait
 //! ```
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use prost::Message;
+use seriatim_api::rpc::{self, Any, ErrorInfo, RetryInfo};
 use seriatim_api::{Error, Outcome as OutcomeWord};
 use seriatim_json::write;
 use tonic::{Code, Status};
@@ -30,14 +33,14 @@ impl From<ApiError> for Status {
         let retry_after = error.retry_after;
         let told = message(shortened(error));
         let info = ErrorInfo { reason: told.code.clone(), domain: DOMAIN.to_owned() };
-        let mut details = vec![any("seriatim.v1.Error", &told), any("google.rpc.ErrorInfo", &info)];
-        if let Some(seconds) = retry_after {
-            let delay = Duration { seconds: i64::from(seconds), nanos: 0 };
-            let retry = RetryInfo { retry_delay: Some(delay) };
-            details.push(any("google.rpc.RetryInfo", &retry));
+        let mut details =
+            vec![Any::of("seriatim.v1.Error", &told), Any::of("google.rpc.ErrorInfo", &info)];
+        if let Some(after) = retry_after {
+            let retry_delay = Some(duration(after));
+            details.push(Any::of("google.rpc.RetryInfo", &RetryInfo { retry_delay }));
         }
         let message = told.message;
-        let status = RpcStatus { code: code as i32, message: message.clone(), details };
+        let status = rpc::Status { code: code as i32, message: message.clone(), details };
         Status::with_details(code, message, Bytes::from(status.encode_to_vec()))
     }
 }
@@ -69,68 +72,31 @@ pub(super) fn message(error: ApiError) -> Error {
         message: error.message,
         retryable: error.is_retryable,
         outcome: outcome.into(),
-        retry_after_ms: error.retry_after.unwrap_or(0).saturating_mul(1000),
+        retry_after_ms: error.retry_after.map_or(0, milliseconds),
         facts_json: write::facts(&error.facts).into(),
     }
 }
 
-/// What the framework could not read: it is too large, or no message at all.
+fn milliseconds(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX)
+}
+
+fn duration(duration: Duration) -> rpc::Duration {
+    let seconds = i64::try_from(duration.as_secs()).unwrap_or(i64::MAX);
+    let nanos = i32::try_from(duration.subsec_nanos()).expect("less than a thousand million");
+    rpc::Duration { seconds, nanos }
+}
+
+/// What the framework could not read: it did not come, it is too large, or no message at all.
 pub(super) fn unreadable(status: &Status) -> ApiError {
     let message = status.message();
+    if status.code() == Code::DeadlineExceeded {
+        return ApiError::unsent(message);
+    }
     let is_size = matches!(status.code(), Code::OutOfRange | Code::ResourceExhausted);
     if is_size {
         ApiError::new("TOO_LARGE", message)
     } else {
         ApiError::invalid("message", message)
     }
-}
-
-fn any(name: &str, message: &impl Message) -> Any {
-    let type_url = format!("type.googleapis.com/{name}");
-    Any { type_url, value: message.encode_to_vec() }
-}
-
-/// `google.rpc.Status`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
-}
-
-/// `google.protobuf.Any`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
-
-/// `google.rpc.ErrorInfo`, without metadata.
-#[derive(Clone, PartialEq, prost::Message)]
-struct ErrorInfo {
-    #[prost(string, tag = "1")]
-    reason: String,
-    #[prost(string, tag = "2")]
-    domain: String,
-}
-
-/// `google.rpc.RetryInfo`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct RetryInfo {
-    #[prost(message, optional, tag = "1")]
-    retry_delay: Option<Duration>,
-}
-
-/// `google.protobuf.Duration`.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Duration {
-    #[prost(int64, tag = "1")]
-    seconds: i64,
-    #[prost(int32, tag = "2")]
-    nanos: i32,
 }

@@ -44,7 +44,7 @@ pub(super) async fn guard(
     let response = next.run(request.map(timed)).await;
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() != Code::Ok && status.details().is_empty() => {
-            written(explained(&path, status))
+            explained(&path, status)
         }
         Some(_) | None => response,
     }
@@ -61,16 +61,20 @@ pub(crate) fn unknown(path: &str) -> Response {
     written(no_method(path).into())
 }
 
-fn explained(path: &str, status: Status) -> Status {
-    let error = match (status.code(), status.message()) {
-        (Code::Unimplemented, "") => no_method(path),
-        // Compression that is not supported has to have this code.
-        (Code::Unimplemented, _) => return status,
-        _ => unreadable(&status),
-    };
+/// Why a method is not called.
+pub(crate) fn refused(path: &str, error: ApiError) -> Response {
     let method = path.rsplit('/').next().unwrap_or_default();
     let is_write = WRITES.iter().any(|verb| method.starts_with(verb));
-    if is_write { error.of_write().into() } else { error.into() }
+    written(if is_write { error.of_write().into() } else { error.into() })
+}
+
+fn explained(path: &str, status: Status) -> Response {
+    match (status.code(), status.message()) {
+        (Code::Unimplemented, "") => refused(path, no_method(path)),
+        // Compression that is not supported has to have this code.
+        (Code::Unimplemented, _) => written(status),
+        _ => refused(path, unreadable(&status)),
+    }
 }
 
 fn no_method(path: &str) -> ApiError {

@@ -43,15 +43,11 @@ use tonic_reflection::server::Builder;
 
 use crate::context::Context;
 
-pub(crate) use guard::{is_grpc, unknown};
+pub(crate) use guard::{is_grpc, refused, unknown};
 
 /// The longest message that is read. It holds the largest command with all that is around it, so
 /// that one that is larger is refused with its own error.
 const MESSAGE_BYTES_MAX: usize = 2 * COMMAND_BYTES_MAX as usize;
-
-/// A list is cut behind the row with which it comes to as many bytes: clients read messages of up
-/// to 4 MiB unless they are told otherwise.
-const LIST_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// The services whose health can be asked for. The empty name is the server as a whole.
 const SERVICES: [&str; 5] = [

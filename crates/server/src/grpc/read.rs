@@ -7,7 +7,6 @@ use seriatim_api as proto;
 use seriatim_json::{ChangeParts, CommandBody, CommandParts, ConditionParts, EventParts, header};
 use seriatim_types::{ClientId, Key, NUMBER_MAX, Number, PartitionId, Time};
 
-use super::LIST_BYTES_MAX;
 use crate::asked::{check_in, name, workspace};
 use crate::context::Context;
 use crate::error::ApiError;
@@ -131,7 +130,6 @@ pub(super) fn span(request: &proto::ListEventsRequest) -> Result<(Span, Wait), A
         from: check_in("from", request.from, 0..=NUMBER_MAX)?,
         limit: limit(request.limit)?,
         wait,
-        bytes_max: LIST_BYTES_MAX,
     };
     let min_offset = check_in("min_offset", request.min_offset, 0..=NUMBER_MAX)?;
     let within = (!wait.is_zero()).then_some(wait);

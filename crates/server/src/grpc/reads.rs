@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
-use super::{LIST_BYTES_MAX, read, write};
+use super::{read, write};
 use crate::asked::{check_in, entity_key, name};
 use crate::context::Context;
 use crate::reads::{self, Listed, Part, Proven, Wait};
@@ -20,9 +20,6 @@ use crate::reads::{self, Listed, Part, Proven, Wait};
 /// which it comes to as many.
 const BATCH_EVENTS_MAX: usize = 256;
 const BATCH_BYTES_MAX: usize = 256 * 1024;
-
-/// Messages that may wait for a slow reader.
-const WAITING_MAX: usize = 1;
 
 /// The service.
 pub(super) struct Reads(pub(super) Arc<Context>);
@@ -49,7 +46,7 @@ impl ReadService for Reads {
         let proto::SubscribeRequest { log, from } = request.into_inner();
         let from = check_in("from", from, 0..=NUMBER_MAX)?;
         let log = read::log(&self.0, log, Wait::default()).await?;
-        Ok(Response::new(Followed(reads::follow(log, from, WAITING_MAX, written).await?)))
+        Ok(Response::new(Followed(reads::follow(log, from, written).await?)))
     }
 
     async fn get_record(
@@ -70,7 +67,7 @@ impl ReadService for Reads {
         let kind = name("kind", &kind)?;
         let from = check_in("from", from, 0..=NUMBER_MAX)?;
         let limit = read::limit(limit)?;
-        let page = reads::records(asked, kind, from, limit, LIST_BYTES_MAX, write::record).await?;
+        let page = reads::records(asked, kind, from, limit, write::record).await?;
         let next = if page.is_last { 0 } else { page.next };
         Ok(Response::new(proto::ListRecordsResponse { records: page.rows, next }))
     }
@@ -155,26 +152,23 @@ impl Stream for Followed {
     }
 }
 
-fn written(part: &Part<'_>) -> Vec<Result<proto::SubscribeResponse, Status>> {
-    let mut batches = Vec::new();
+/// A message for a part, or for its first events, and how many those are.
+fn written(part: &Part<'_>) -> (Result<proto::SubscribeResponse, Status>, usize) {
+    let mut message = proto::SubscribeResponse::default();
     match part {
         Part::Events(events) => {
-            let mut batch = proto::SubscribeResponse::default();
             let mut bytes = 0_usize;
-            for it in *events {
-                batch.events.push(write::event(it.committed, it.workspace, it.partition));
+            for it in events.iter().take(BATCH_EVENTS_MAX) {
+                message.events.push(write::event(&it.committed, &it.workspace, it.partition));
                 bytes = bytes.saturating_add(it.committed.bytes.len());
-                if batch.events.len() >= BATCH_EVENTS_MAX || bytes >= BATCH_BYTES_MAX {
-                    batches.push(Ok(std::mem::take(&mut batch)));
-                    bytes = 0;
+                if bytes >= BATCH_BYTES_MAX {
+                    break;
                 }
             }
-            if !batch.events.is_empty() {
-                batches.push(Ok(batch));
-            }
         }
-        Part::Alive => batches.push(Ok(proto::SubscribeResponse::default())),
-        Part::Failed(error) => batches.push(Err((*error).clone().into())),
+        Part::Alive => {}
+        Part::Failed(error) => return (Err((*error).clone().into()), 0),
     }
-    batches
+    let count = message.events.len();
+    (Ok(message), count)
 }

@@ -11,6 +11,8 @@ use http_body::{Frame, SizeHint};
 use tokio::time::Sleep;
 use tonic::Status;
 
+use crate::asked::late;
+
 /// A body that fails when it is waited for longer than it may take.
 pub(super) struct Timed {
     body: Body,
@@ -33,14 +35,12 @@ impl http_body::Body for Timed {
         task: &mut TaskContext<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(task) {
-            let broken = |_| Status::invalid_argument("the message breaks off");
+            let broken = |_| Status::deadline_exceeded("the message breaks off");
             return Poll::Ready(frame.map(|frame| frame.map_err(broken)));
         }
-        self.late.as_mut().poll(task).map(|()| {
-            let waited = self.within.as_millis();
-            let why = format!("the message was not sent within {waited} ms");
-            Some(Err(Status::invalid_argument(why)))
-        })
+        let within = self.within;
+        let is_late = self.late.as_mut().poll(task);
+        is_late.map(|()| Some(Err(Status::deadline_exceeded(late("message", within)))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -12,6 +12,7 @@ use super::page::{Page, Row, page};
 use super::wait::wait_for;
 use super::{LogRead, called, find, shown};
 use crate::error::ApiError;
+use crate::settings::LIST_BYTES_MAX;
 
 /// Which events of a log.
 #[derive(Debug, Clone, Copy)]
@@ -20,8 +21,6 @@ pub(crate) struct Span {
     pub(crate) limit: u64,
     /// How long to wait for the first one.
     pub(crate) wait: Duration,
-    /// A list is cut behind the event with which it comes to as many bytes.
-    pub(crate) bytes_max: usize,
 }
 
 /// Some events of a log.
@@ -70,7 +69,7 @@ fn of_workspace<T>(
     span: Span,
     write: impl Fn(&Committed) -> T,
 ) -> Result<Page<T>, ApiError> {
-    page(span.from.max(1), span.limit, span.bytes_max, |from, limit| {
+    page(span.from.max(1), span.limit, LIST_BYTES_MAX, |from, limit| {
         let events = reader.events(workspace, from, limit)?.into_iter();
         Ok(events.map(|it| row(it.event.offset.get(), &it, write(&it))).collect())
     })
@@ -82,7 +81,7 @@ fn of_partition<T>(
     write: impl Fn(&Committed, &str) -> T,
 ) -> Result<Page<T>, ApiError> {
     let mut names = Names::new(reader);
-    page(span.from.max(1), span.limit, span.bytes_max, |from, limit| {
+    page(span.from.max(1), span.limit, LIST_BYTES_MAX, |from, limit| {
         let events = reader.partition_events(from, limit)?.into_iter();
         let rows = events.map(|it| {
             let written = write(&it, names.of(it.event.workspace)?);

@@ -1,15 +1,19 @@
 //! Following a log, in any protocol.
 //!
 //! ```text
-//!  subscription ─► events, off the async threads ─► written ─► a short queue ─► the client
+//!  subscription ─► a page of events, off the async threads ─► room? written, piece by piece ─► client
 //! ```
 //!
-//! A client that does not read costs a full queue and nothing else: what comes later stays in the
-//! store until there is room.
+//! A client that does not read costs what is left of a page, one piece that is written and one
+//! that the connection holds, and nothing else: what comes later stays in the store.
+//!
+//! **Invariant:** nothing is written before there is room for it. Written, events are larger, and a
+//! whole page of them for each client that sleeps would add up.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use seriatim_core::Committed;
+use seriatim_core::{Committed, SYSTEM_APP};
 use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, SubscribeError, Subscription};
 use seriatim_types::{PartitionId, PartitionRef};
@@ -24,7 +28,7 @@ use crate::metrics::Open;
 /// What a follower is told.
 pub(crate) enum Part<'p> {
     /// Events, in order, without hole or repeat.
-    Events(&'p [Shown<'p>]),
+    Events(&'p [Shown]),
     /// That there was nothing for a while.
     Alive,
     /// Why it cannot go on. Nothing comes behind it.
@@ -32,20 +36,26 @@ pub(crate) enum Part<'p> {
 }
 
 /// An event with what answers call its workspace.
-pub(crate) struct Shown<'p> {
-    pub(crate) committed: &'p Committed,
-    pub(crate) workspace: &'p str,
+pub(crate) struct Shown {
+    pub(crate) committed: Committed,
+    pub(crate) workspace: Arc<str>,
     pub(crate) partition: PartitionId,
 }
 
-/// Follows a log from an offset on. What `write` makes of each part comes out of the queue, of
-/// which so many may wait. A queue that ends without a failure is resumed by following again.
+/// What is sent of a part, or of its first events, and how many those are: at least one.
+type Write<T> = fn(&Part<'_>) -> (T, usize);
+
+/// Follows a log from an offset on. What `write` makes of it comes out of the queue, in which one
+/// piece may wait. A queue that ends without a failure is resumed by following again.
 pub(crate) async fn follow<T: Send + 'static>(
     read: LogRead,
     from: u64,
-    waiting_max: usize,
-    write: impl Fn(&Part<'_>) -> Vec<T> + Send + 'static,
+    write: Write<T>,
 ) -> Result<mpsc::Receiver<T>, ApiError> {
+    if read.partition.app == SYSTEM_APP {
+        let why = "the log of the app system can be listed, and not followed";
+        return Err(ApiError::new("PERMISSION_DENIED", why));
+    }
     read.wait().await?;
     let LogRead { context, app, log, partition, .. } = read;
     let permit = context.subscribe()?;
@@ -53,58 +63,49 @@ pub(crate) async fn follow<T: Send + 'static>(
         Log::Partition(_) => None,
         Log::Workspace(asked) => {
             let look = move |reader: &Reader<'_>| Ok(called(&find(reader, &asked)?));
-            Some(context.read(partition, look).await?)
+            Some(context.read(partition, look).await?.into())
         }
     };
     let subscription = context.node.subscribe(&app, log, from);
     let subscription = subscription.map_err(|error| context.not_asked(error))?;
-    let (parts, queue) = mpsc::channel(waiting_max);
+    let (parts, queue) = mpsc::channel(1);
     let held = (permit, context.metrics.open_subscription());
-    let source = Source { context: context.clone(), workspace, partition, subscription, write };
-    let follower = Follower { context, parts, _held: held };
+    let source = Source { context: context.clone(), workspace, partition, subscription };
+    let follower = Follower { context, parts, write, _held: held };
     tokio::spawn(follower.run(source));
     Ok(queue)
 }
 
-/// Where parts come from.
-struct Source<W> {
+/// Where events come from.
+struct Source {
     context: Arc<Context>,
     /// What the workspace is called; `None` when a partition is followed.
-    workspace: Option<String>,
+    workspace: Option<Arc<str>>,
     partition: PartitionRef,
     subscription: Subscription,
-    write: W,
 }
 
-impl<T, W: Fn(&Part<'_>) -> Vec<T>> Source<W> {
-    /// What is there now, on a thread that may wait; `None` when nothing is. An error that has no
-    /// more to say is none.
-    fn take(&mut self) -> Result<Option<Vec<T>>, Option<ApiError>> {
+impl Source {
+    /// What is there now, on a thread that may wait. An error that has no more to say is none.
+    fn take(&mut self) -> Result<VecDeque<Shown>, Option<ApiError>> {
         let events = self.subscription.take().map_err(|error| self.failed(error))?;
-        if events.is_empty() {
-            return Ok(None);
-        }
-        self.written(&events).map(Some).map_err(Some)
+        self.shown(events).map_err(Some)
     }
 
-    fn written(&self, events: &[Committed]) -> Result<Vec<T>, ApiError> {
+    fn shown(&self, events: Vec<Committed>) -> Result<VecDeque<Shown>, ApiError> {
         let partition = self.partition.partition;
+        let shown = |committed, workspace| Shown { committed, workspace, partition };
         if let Some(workspace) = &self.workspace {
-            let shown = |committed| Shown { committed, workspace, partition };
-            let shown: Vec<Shown<'_>> = events.iter().map(shown).collect();
-            return Ok((self.write)(&Part::Events(&shown)));
+            return Ok(events.into_iter().map(|it| shown(it, workspace.clone())).collect());
         }
         // The view is not older than the events, so it knows their workspaces.
         self.context.read_here(self.partition, |reader| {
             let mut names = Names::new(reader);
-            let mut called = Vec::with_capacity(events.len());
-            for committed in events {
-                called.push(names.of(committed.event.workspace)?.to_owned());
-            }
-            let shown = events.iter().zip(&called);
-            let shown =
-                shown.map(|(committed, name)| Shown { committed, workspace: name, partition });
-            Ok((self.write)(&Part::Events(&shown.collect::<Vec<_>>())))
+            let events = events.into_iter().map(|committed| {
+                let workspace = names.of(committed.event.workspace)?.into();
+                Ok(shown(committed, workspace))
+            });
+            events.collect()
         })
     }
 
@@ -129,13 +130,14 @@ impl<T, W: Fn(&Part<'_>) -> Vec<T>> Source<W> {
 struct Follower<T> {
     context: Arc<Context>,
     parts: mpsc::Sender<T>,
+    write: Write<T>,
     /// Given back when the client is gone.
     _held: (OwnedSemaphorePermit, Open),
 }
 
 impl<T: Send + 'static> Follower<T> {
     /// Runs until the client is gone, the server ends, or the log cannot be followed.
-    async fn run<W: Fn(&Part<'_>) -> Vec<T> + Send + 'static>(self, mut source: Source<W>) {
+    async fn run(self, mut source: Source) {
         loop {
             // Asked for before taking, so that nothing comes in between.
             let changed = source.subscription.changed();
@@ -145,40 +147,49 @@ impl<T: Send + 'static> Follower<T> {
             });
             let Ok((returned, taken)) = taken.await else { return };
             source = returned;
-            let parts = match taken {
-                Ok(Some(parts)) => parts,
-                Ok(None) => tokio::select! {
+            let is_heard = match taken {
+                Ok(events) if events.is_empty() => tokio::select! {
                     () = changed => continue,
                     () = self.parts.closed() => return,
                     () = self.context.ended() => return,
                     // By this the loss of the client is noticed.
                     () = tokio::time::sleep(self.context.settings.keep_alive) => {
-                        (source.write)(&Part::Alive)
+                        self.send(&Part::Alive).await.is_some()
                     }
                 },
+                Ok(events) => self.send_all(events).await,
                 Err(None) => return,
                 Err(Some(error)) => {
-                    self.send((source.write)(&Part::Failed(&error))).await;
+                    self.send(&Part::Failed(&error)).await;
                     return;
                 }
             };
-            if !self.send(parts).await {
+            if !is_heard {
                 return;
             }
         }
     }
 
     /// Returns whether anybody listens still.
-    async fn send(&self, parts: Vec<T>) -> bool {
-        for part in parts {
-            let is_sent = tokio::select! {
-                sent = self.parts.send(part) => sent.is_ok(),
-                () = self.context.ended() => false,
-            };
-            if !is_sent {
+    async fn send_all(&self, mut events: VecDeque<Shown>) -> bool {
+        while !events.is_empty() {
+            let Some(count) = self.send(&Part::Events(events.make_contiguous())).await else {
                 return false;
-            }
+            };
+            events.drain(..count);
         }
         true
+    }
+
+    /// Sends a part, or the first events of it, once there is room. Returns how many those are;
+    /// `None` when nobody listens any more.
+    async fn send(&self, part: &Part<'_>) -> Option<usize> {
+        let room = tokio::select! {
+            room = self.parts.reserve() => room.ok()?,
+            () = self.context.ended() => return None,
+        };
+        let (written, count) = (self.write)(part);
+        room.send(written);
+        Some(count)
     }
 }

@@ -7,18 +7,16 @@ use axum::extract::State;
 use axum::response::Response;
 use seriatim_core::Committed;
 use seriatim_json::write::{self, Fact};
-use seriatim_json::{Invalid, Problem, header};
-use seriatim_types::limits::NAME_BYTES_MAX;
-use seriatim_types::{NUMBER_MAX, Name, Number, PartitionId, Year};
+use seriatim_types::{NUMBER_MAX, Number, PartitionId, Year};
 
 use super::events::{Listed, Span, list};
 use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
 use crate::answer;
-use crate::asked::{Asked, Query, whole};
+use crate::asked::{Asked, Query, name, whole};
 use crate::commands::Carried;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::settings::{LIMIT_DEFAULT, LIMIT_MAX, LIST_BYTES_MAX, WAIT_MS_MAX};
+use crate::settings::{LIMIT_DEFAULT, LIMIT_MAX, WAIT_MS_MAX};
 
 /// The events of a workspace: a list, or all from there on.
 pub(crate) async fn of_workspace(
@@ -68,12 +66,9 @@ pub(crate) async fn records(
 ) -> Result<Response, ApiError> {
     let known = &["kind", "from", "limit", "min_offset", "wait_ms"];
     let (read, query) = workspace_read(context, &asked, known)?;
-    let kind = Name::new(query.required("kind")?).ok_or_else(|| {
-        let problem = Problem::NotAName { bytes_max: NAME_BYTES_MAX };
-        Invalid { field: "kind".to_owned(), problem }
-    })?;
-    let Span { from, limit, bytes_max, .. } = span(&query)?;
-    let page = super::records(read, kind, from, limit, bytes_max, write::record).await?;
+    let kind = name("kind", query.required("kind")?)?;
+    let Span { from, limit, .. } = span(&query)?;
+    let page = super::records(read, kind, from, limit, write::record).await?;
     let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
     Ok(answer::ok(write::facts(&[("records", Fact::List(page.rows)), ("next", next)])))
 }
@@ -108,7 +103,7 @@ pub(crate) async fn client(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
-    let client = header::client(asked.part("client"))?;
+    let client = asked.client()?;
     let state = super::client(read, client.clone()).await?;
     Ok(answer::ok(write::client(&client, state.last_client_sequence, state.last_offset)))
 }
@@ -119,8 +114,8 @@ pub(crate) async fn receipt(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
-    let client = header::client(asked.part("client"))?;
-    let key = header::key(asked.part("key"))?;
+    let client = asked.client()?;
+    let key = asked.idempotency_key()?;
     let Carried { app, workspace, partition, receipt, .. } =
         super::receipt(read, client, key).await?;
     Ok(answer::ok(write::receipt(&receipt, &app, &workspace, partition)))
@@ -188,7 +183,6 @@ fn span(query: &Query) -> Result<Span, ApiError> {
         from: query.number("from", 0..=NUMBER_MAX)?.unwrap_or(1),
         limit: query.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
         wait: Duration::from_millis(wait),
-        bytes_max: LIST_BYTES_MAX,
     })
 }
 

@@ -10,6 +10,7 @@ use super::page::{Page, Row, page};
 use super::{WorkspaceRead, called};
 use crate::commands::Carried;
 use crate::error::ApiError;
+use crate::settings::LIST_BYTES_MAX;
 
 /// One record.
 pub(crate) async fn record(read: WorkspaceRead, id: Number) -> Result<RecordRow, ApiError> {
@@ -28,12 +29,11 @@ pub(crate) async fn records<T: Send + 'static>(
     kind: Name,
     from: u64,
     limit: u64,
-    bytes_max: usize,
     write: impl Fn(Number, &RecordRow) -> T + Send + 'static,
 ) -> Result<Page<T>, ApiError> {
     let found = read.answer(move |reader, workspace| {
         check_listed(reader, &kind)?;
-        page(from, limit, bytes_max, |from, limit| {
+        page(from, limit, LIST_BYTES_MAX, |from, limit| {
             let records = reader.records(workspace.id, &kind, from, limit)?.into_iter();
             let row = |(id, row): (Number, RecordRow)| {
                 let bytes = row.fields.iter().map(|(_, value)| value.len()).sum();
@@ -111,6 +111,7 @@ fn check_listed(reader: &Reader<'_>, kind: &Name) -> Result<(), ApiError> {
         Some(record) if record.class == RecordClass::C => Ok(()),
         Some(_) => Err(ApiError::invalid("kind", "only records of class c can be listed")),
         None => Err(ApiError::new("UNKNOWN_KIND", format!("there is no kind {shown:?}"))
-            .with("field", Fact::Text("kind".to_owned()))),
+            .with("field", Fact::Text("kind".to_owned()))
+            .with("kind", Fact::Text(shown.to_owned()))),
     }
 }

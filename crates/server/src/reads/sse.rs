@@ -25,12 +25,9 @@ use super::LogRead;
 use super::follow::{Part, Shown, follow};
 use crate::error::ApiError;
 
-/// Events that may wait for a slow reader.
-const WAITING_MAX: usize = 4;
-
 /// Follows the log from an offset on.
 pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ApiError> {
-    let feed = follow(read, from, WAITING_MAX, written).await?;
+    let feed = follow(read, from, written).await?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
@@ -38,20 +35,20 @@ pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ApiErro
     Ok((headers, Body::new(Feed(feed))).into_response())
 }
 
-fn written(part: &Part<'_>) -> Vec<Bytes> {
+fn written(part: &Part<'_>) -> (Bytes, usize) {
     match part {
-        Part::Events(events) => events.iter().map(event).collect(),
+        Part::Events(events) => (events.first().map(event).unwrap_or_default(), 1),
         // A comment.
-        Part::Alive => vec![Bytes::from_static(b":\n\n")],
+        Part::Alive => (Bytes::from_static(b":\n\n"), 0),
         Part::Failed(error) => {
-            vec![[b"event: error\ndata: ", error.body().as_slice(), b"\n\n"].concat().into()]
+            ([b"event: error\ndata: ", error.body().as_slice(), b"\n\n"].concat().into(), 0)
         }
     }
 }
 
-fn event(shown: &Shown<'_>) -> Bytes {
+fn event(shown: &Shown) -> Bytes {
     let event = &shown.committed.event;
-    let body = write::event(event, shown.workspace, shown.partition, &shown.committed.leaf);
+    let body = write::event(event, &shown.workspace, shown.partition, &shown.committed.leaf);
     let id = event.offset;
     [format!("id: {id}\ndata: ").as_bytes(), &body, b"\n\n"].concat().into()
 }

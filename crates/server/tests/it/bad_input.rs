@@ -119,8 +119,8 @@ fn queries_and_paths_are_checked() {
         ("entities/a%0Ab", "key"),
         ("sequences/ticket?period=0", "period"),
         ("sequences/ticket?period=10000", "period"),
-        ("receipts/pos-4/1", "Idempotency-Key"),
-        ("clients/%7F", "Client-Id"),
+        ("receipts/pos-4/1", "key"),
+        ("clients/%7F", "client"),
         ("proofs/0", "offset"),
         ("proofs/1?size=0", "size"),
         ("proofs/1?size=2", "size"),
@@ -129,6 +129,15 @@ fn queries_and_paths_are_checked() {
         ("consistency?from=2", "from"),
         ("consistency?from=0&to=2", "to"),
         ("head?x=1", "x"),
+        ("entities/%zz", "key"),
+        ("entities/a/%", "key"),
+        ("entities/%2E%2E", "key"),
+        ("records?kind=%zz", "kind"),
+        ("records?kind=%ff", "kind"),
+        ("records?kind=%2E", "kind"),
+        ("records?%zz=1", "%zz"),
+        ("receipts/%ff/1", "client"),
+        ("sequences/%ff", "name"),
     ] {
         let answer = error(&world.read("store-1", path), 400, "INVALID_ARGUMENT");
         assert_eq!(answer["field"], field, "{path}");
@@ -136,12 +145,24 @@ fn queries_and_paths_are_checked() {
     for (path, field) in [
         ("/v1/apps/shop/workspaces/%0A/head", "workspace"),
         ("/v1/apps/shop/workspaces/99999999999999999999999/head", "workspace"),
-        ("/v1/apps/shop/partitions/x/events", "p"),
-        ("/v1/apps/shop/workspaces/%FF/head", "path"),
+        ("/v1/apps/shop/partitions/x/events", "partition"),
+        ("/v1/apps/shop/workspaces/%FF/head", "workspace"),
+        ("/v1/apps/shop/workspaces/%2e/head", "workspace"),
+        ("/v1/apps/%zz/workspaces/store-1/head", "app"),
+        ("/v1/apps/%2e%2e", "app"),
         ("/v1/apps?x=1", "x"),
     ] {
         assert_eq!(error(&world.get(path), 400, "INVALID_ARGUMENT")["field"], field, "{path}");
     }
+    let unknown = error(&world.read("store-1", "records?kind=nope"), 400, "UNKNOWN_KIND");
+    assert_eq!((&unknown["field"], &unknown["kind"]), (&json!("kind"), &json!("nope")));
+    let unknown = error(&world.get("/v1/apps?x=1"), 400, "INVALID_ARGUMENT");
+    assert_eq!(unknown["message"], "x: is not known here: nothing is");
+    assert_eq!(
+        world.read("store-1", "entities/a%2B+%25").status,
+        404,
+        "a plus is a plus in a path"
+    );
 }
 
 #[test]
@@ -173,7 +194,7 @@ fn what_is_not_there_is_not_found_and_a_wrong_method_is_told_the_right_ones() {
 fn a_body_that_is_too_large_is_refused_before_it_is_sent() {
     let world = World::shop();
     let key = key(1);
-    let headers = format!("Host: x\r\nIdempotency-Key: {key}\r\nClient-Id: a\r\n");
+    let headers = format!("Host: localhost\r\nIdempotency-Key: {key}\r\nClient-Id: a\r\n");
     let ask = |headers: &str, body: &[u8]| -> HttpAnswer {
         let mut client = world.client();
         let head = format!("POST {COMMANDS} HTTP/1.1\r\n{headers}\r\n");

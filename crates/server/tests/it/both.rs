@@ -11,28 +11,17 @@ use seriatim_storage::faulty::{CallKind, Fault};
 use tonic::Code;
 
 use crate::failures::{Gate, Way};
-use crate::grpc::{Grpc, asked, error, failed, receipt, request, with_ms};
+use crate::grpc::{Grpc, asked, error, failed, receipt, request, retry_after_ms, with_ms};
 use crate::world::{NOTED, World, changes, json, key};
 
-/// A workspace with two records, an entity and a drawn ticket.
-fn world() -> World {
-    let world = World::shop();
-    world.commit(1, &changes(r#"{"create":{"id":1,"kind":"invoice","fields":{"open":true}}}"#));
-    world.commit(2, &changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#));
-    world.commit(
-        3,
-        &changes(r#"{"create":{"id":9,"kind":"settings"}},{"draw":{"sequence":"ticket"}}"#),
-    );
-    world
-}
-
-/// Commands that are carried out.
+/// Commands that are carried out. Their members are in the order in which messages have them,
+/// because the order of draws is a part of a command.
 const GOOD: &[&str] = &[
     NOTED,
     r#"{"events":[{"name":"A"},{"name":"B","args":{"x":[1,2.50,"ü"]}}],"include_proof":true}"#,
-    r#"{"events":[{"name":"InvoiceIssued","args":{"z":{"$next":"ticket"},"a":{"$next":"invoice"}},
+    r#"{"events":[{"name":"InvoiceIssued","args":{"a":{"$next":"invoice"},"z":{"$next":"ticket"}},
         "changes":[
-          {"create":{"id":1,"kind":"invoice","fields":{"no":{"$draw":1,"as":"text"},"lines":[{"$ref":2}]}}},
+          {"create":{"id":1,"kind":"invoice","fields":{"lines":[{"$ref":2}],"no":{"$draw":0,"as":"text"}}}},
           {"create":{"id":2,"kind":"line","parent":1,"fields":{"sku":"A-7"}}},
           {"update":{"id":200001,"fields":{"open":false},"if_version":1}},
           {"set":{"key":"stock/A-7","value":{"left":3},"if":{"value":{"left":4}}}},
@@ -116,7 +105,7 @@ fn of_grpc(grpc: &Grpc<'_>, number: u64, body: &str) -> (bool, Value) {
 
 #[test]
 fn a_command_sent_over_one_protocol_is_a_replay_over_the_other() {
-    let world = world();
+    let world = World::used_shop();
     let grpc = world.grpc();
     for (number, body) in (10..).step_by(2).zip(GOOD) {
         let over_http = world.command(number, body);
@@ -141,7 +130,7 @@ fn a_command_sent_over_one_protocol_is_a_replay_over_the_other() {
 
 #[test]
 fn what_is_refused_is_refused_with_the_same_words_and_facts() {
-    let world = world();
+    let world = World::used_shop();
     let grpc = world.grpc();
     let before = world.last_offset();
     for (body, grpc_code, code) in REFUSED {
@@ -188,7 +177,9 @@ fn a_full_window_of_keys_is_a_matter_of_time_over_both() {
     let made = world.post("/v1/apps", r#"{"name":"shop","partitions":1,"idempotency_keys_max":1}"#);
     assert_eq!(made.status, 201);
     world.commit(1, NOTED);
-    let full = failed(world.grpc().command(2, NOTED), Code::Unavailable, "KEY_WINDOW_FULL");
+    let answer = world.grpc().command(2, NOTED);
+    assert_eq!(retry_after_ms(&answer), 1000);
+    let full = failed(answer, Code::Unavailable, "KEY_WINDOW_FULL");
     assert_eq!(full, json(&world.command(2, NOTED)));
     assert_eq!(full["outcome"], "not_written");
 }
@@ -196,7 +187,7 @@ fn a_full_window_of_keys_is_a_matter_of_time_over_both() {
 /// Reads that find nothing, over both.
 #[test]
 fn reads_fail_alike() {
-    let world = world();
+    let world = World::used_shop();
     let grpc = world.grpc();
     let mut reads = grpc.reads();
     let id = seriatim_api::GetRecordRequest { asked: asked("store-1"), id: 300_000 };
@@ -287,7 +278,9 @@ fn a_server_that_reads_its_logs_is_busy_alike() {
     let (gate, store) = Gate::store(Way::Held(CallKind::Snapshot));
     let world = World::open(store, NodeSettings::default(), Settings::default());
     let grpc = world.grpc();
-    let busy = failed(grpc.command(1, NOTED), Code::Unavailable, "BUSY");
+    let answer = grpc.command(1, NOTED);
+    assert_eq!(retry_after_ms(&answer), 50, "HTTP has to round it up to a second");
+    let busy = failed(answer, Code::Unavailable, "BUSY");
     assert_eq!(busy["reason"], "actualizing");
     assert_eq!(busy, json(&world.command(1, NOTED)));
     let apps = grpc.wait(grpc.apps().list_apps(ListAppsRequest {}));

@@ -1,7 +1,9 @@
 //! Apps and what is defined for them.
 
 use serde_json::json;
+use tonic::Code;
 
+use crate::grpc::failed;
 use crate::world::{NOTED, World, error, json};
 
 #[test]
@@ -20,12 +22,43 @@ fn an_app_is_made_once_and_found_again() {
     assert_eq!(other["outcome"], "refused");
 }
 
+/// Its partition could be read and its workspaces could not, and a command found no such app.
 #[test]
-fn the_servers_own_app_can_be_neither_made_nor_used() {
-    let world = World::new();
-    error(&world.post("/v1/apps", r#"{"name":"system"}"#), 403, "PERMISSION_DENIED");
-    error(&world.get("/v1/apps/system"), 404, "APP_NOT_FOUND");
-    error(&world.get("/v1/apps/system/workspaces/x/events"), 404, "APP_NOT_FOUND");
+fn the_servers_own_app_may_be_read_and_never_written() {
+    let world = World::shop();
+    let app = r#"{"name":"system","partitions":1,"record_ids":"single","trust_level":0,"idempotency_retention":"forever","idempotency_keys_max":1}"#;
+    assert_eq!(world.get("/v1/apps/system").text(), app);
+    assert_eq!(json(&world.get("/v1/apps/system/definitions"))["kinds"][0]["name"], "default");
+    assert_eq!(json(&world.get("/v1/apps"))["apps"].as_array().unwrap().len(), 1, "the shop");
+    // The log of an app's definitions is that of a workspace with the app's name.
+    let events = json(&world.get("/v1/apps/system/workspaces/shop/events"));
+    assert_eq!((&events["events"][0]["name"], &events["last"]), (&json!("AppCreated"), &json!(6)));
+    assert_eq!(json(&world.get("/v1/apps/system/partitions/0/events"))["last"], 6);
+    assert_eq!(json(&world.get("/v1/apps/system/workspaces/shop/head"))["size"], 6);
+    error(&world.get("/v1/apps/system/partitions/1/events"), 404, "NOT_FOUND");
+
+    let key = crate::world::key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "a")];
+    let written = [
+        ("POST", "/v1/apps", r#"{"name":"system"}"#),
+        ("PUT", "/v1/apps/system/kinds/x", "{}"),
+        ("PUT", "/v1/apps/system/workspaces/shop", "{}"),
+        ("POST", "/v1/apps/system/workspaces/shop/commands", NOTED),
+    ];
+    for (method, path, body) in written {
+        let answer = world.send(method, path, &headers, body);
+        assert_eq!(error(&answer, 403, "PERMISSION_DENIED")["outcome"], "refused", "{path}");
+    }
+    let grpc = world.grpc();
+    let mut command = crate::grpc::request("shop", 1, NOTED);
+    command.app = "system".to_owned();
+    let over_http = json(&world.send("POST", written[3].1, &headers, NOTED));
+    let denied = failed(grpc.submit(command), Code::PermissionDenied, "PERMISSION_DENIED");
+    assert_eq!(denied, over_http);
+    let follow = ("Accept", "text/event-stream");
+    let followed = world.send("GET", "/v1/apps/system/workspaces/shop/events", &[follow], "");
+    error(&followed, 403, "PERMISSION_DENIED");
+    assert_eq!(json(&world.get("/v1/apps/system/partitions/0/events"))["last"], 6);
 }
 
 #[test]

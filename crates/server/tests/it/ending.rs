@@ -88,7 +88,7 @@ fn a_connection_beyond_the_limit_waits_until_another_one_ends() {
     let mut first = world.client();
     assert_eq!(first.send("GET", "/livez", &[], b"").unwrap().status, 200);
     let mut second = TcpStream::connect(world.address).unwrap();
-    second.write_all(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    second.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     second.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     let mut answer = [0; 12];
     assert!(second.read_exact(&mut answer).is_err(), "the first one has the only place");

@@ -117,7 +117,10 @@ fn http_requests(number: u64) -> Vec<Vec<u8>> {
 fn no_bytes_over_http_bring_the_server_down_or_leave_a_trace() {
     // The server does not wait long for what does not come.
     let soon = Duration::from_millis(30);
-    let settings = Settings { header_within: soon, body_within: soon, ..Settings::default() };
+    // And it takes any name, so that what is spoiled is looked at further.
+    let hosts = vec!["*".to_owned()];
+    let settings =
+        Settings { hosts, header_within: soon, body_within: soon, ..Settings::default() };
     let world = world(settings);
     let mut dice = Dice::new(11);
     let mut before = heads(&world);
@@ -147,7 +150,7 @@ fn no_bytes_over_http_bring_the_server_down_or_leave_a_trace() {
         }
         before = after;
     }
-    assert!(refused > 200 && taken > 50 && closed < 200, "{refused} {taken} {closed}");
+    assert!(refused > 200 && taken > 30 && closed < 200, "{refused} {taken} {closed}");
     assert_eq!(world.get("/readyz").status, 200);
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
 }

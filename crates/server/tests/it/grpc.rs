@@ -8,6 +8,7 @@ use seriatim_api::app_service_client::AppServiceClient;
 use seriatim_api::command_service_client::CommandServiceClient;
 use seriatim_api::partition_service_client::PartitionServiceClient;
 use seriatim_api::read_service_client::ReadServiceClient;
+use seriatim_api::rpc;
 use seriatim_api::{
     Change, Command, Condition, Create, Delete, Draw, Error, EventInput, Outcome, Proof, Receipt,
     Set, SubmitRequest, SubmitResponse, Unset, Update, WorkspaceAsked, change, condition,
@@ -196,9 +197,16 @@ pub(crate) fn with_ms(mut body: Value) -> Value {
     body
 }
 
+/// After how long to try again, as a failure says it.
+pub(crate) fn retry_after_ms<T>(answered: &Result<T, Status>) -> u32 {
+    let details = answered.as_ref().err().unwrap().details();
+    let told = rpc::Status::decode(details).unwrap();
+    Error::decode(told.details[0].value.as_slice()).unwrap().retry_after_ms
+}
+
 /// An error as HTTP writes it, if it is complete.
 pub(crate) fn error(status: &Status) -> Value {
-    let told = RpcStatus::decode(status.details()).expect("every status has details");
+    let told = rpc::Status::decode(status.details()).expect("every status has details");
     assert_eq!((told.code, told.message.as_str()), (status.code() as i32, status.message()));
     let urls: Vec<&str> = told.details.iter().map(|any| any.type_url.as_str()).collect();
     let expected = ["seriatim.v1.Error", "google.rpc.ErrorInfo", "google.rpc.RetryInfo"];
@@ -206,9 +214,13 @@ pub(crate) fn error(status: &Status) -> Value {
         assert_eq!(*url, format!("type.googleapis.com/{expected}"));
     }
     let error = Error::decode(told.details[0].value.as_slice()).unwrap();
-    let info = ErrorInfo::decode(told.details[1].value.as_slice()).unwrap();
+    let info = rpc::ErrorInfo::decode(told.details[1].value.as_slice()).unwrap();
     assert_eq!((info.reason, info.domain.as_str()), (error.code.clone(), "seriatim"));
-    assert_eq!(urls.len(), if error.retry_after_ms > 0 { 3 } else { 2 });
+    let retry = told.details.get(2).map(|any| {
+        let retry = rpc::RetryInfo::decode(any.value.as_slice()).unwrap().retry_delay.unwrap();
+        1000 * u32::try_from(retry.seconds).unwrap() + retry.nanos.unsigned_abs() / 1_000_000
+    });
+    assert_eq!(error.retry_after_ms, retry.unwrap_or(0));
     body(&error)
 }
 
@@ -237,30 +249,4 @@ pub(crate) fn failed<T: std::fmt::Debug>(
     let body = error(&status);
     assert_eq!((status.code(), body["code"].as_str()), (grpc, Some(code)), "{body}");
     body
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    code: i32,
-    #[prost(string, tag = "2")]
-    message: String,
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    value: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, prost::Message)]
-struct ErrorInfo {
-    #[prost(string, tag = "1")]
-    reason: String,
-    #[prost(string, tag = "2")]
-    domain: String,
 }

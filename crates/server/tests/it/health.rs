@@ -32,7 +32,7 @@ fn http_2_is_answered_as_http_1_is() {
     let world = World::shop();
     let mut raw = Raw::connect(&world);
     for path in ["/readyz", "/v1/apps/shop", "/v1/apps/none", "/nothing"] {
-        let request = Request::get(format!("http://test{path}")).body(Body::empty()).unwrap();
+        let request = Request::get(format!("http://localhost{path}")).body(Body::empty()).unwrap();
         let answer = raw.ask(request).unwrap();
         let over_http_1 = world.get(path);
         assert_eq!((answer.http.as_u16(), answer.body), (over_http_1.status, over_http_1.body));
@@ -49,7 +49,7 @@ fn a_partition_can_be_restarted_and_serves_again() {
     assert_eq!(world.post("/v1/partitions/system/0/restart", "").status, 202);
     assert_eq!(world.commit_when_taken(1, NOTED), json(&first));
     assert_eq!(world.commit_when_taken(2, NOTED)["first_offset"], 2);
-    error(&world.post("/v1/partitions/system/1/restart", ""), 404, "APP_NOT_FOUND");
+    error(&world.post("/v1/partitions/system/1/restart", ""), 404, "NOT_FOUND");
 }
 
 /// Names are public for ever: this list only grows.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use prost::Message;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::{Value, json};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::CallKind;
@@ -20,7 +21,7 @@ use tonic_prost::ProstCodec;
 use crate::failures::{Gate, Way};
 use crate::grpc::failed;
 use crate::raw::Raw;
-use crate::world::{NOTED, PATIENCE, World, error, json, key};
+use crate::world::{NOTED, PATIENCE, World, error, key};
 
 const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
 const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
@@ -58,7 +59,7 @@ fn a_thousand_connections_at_once_are_all_answered_and_all_told() {
     for client in &mut clients {
         let answer = client.read_answer().unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
-        offsets.push(json(&answer)["first_offset"].as_u64().unwrap());
+        offsets.push(crate::world::json(&answer)["first_offset"].as_u64().unwrap());
     }
     offsets.sort_unstable();
     assert_eq!(offsets, (1..=1000).collect::<Vec<_>>());
@@ -83,8 +84,8 @@ fn a_client_that_does_not_come_to_its_request_loses_its_place() {
         b"P",
         b"PRI * HTTP/2.0\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0",
-        b"GET /livez HTTP/1.1\r\nHost: x\r\n",
-        b"POST /v1/apps HTTP/1.1\r\nHost: x\r\nA: b",
+        b"GET /livez HTTP/1.1\r\nHost: localhost\r\n",
+        b"POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nA: b",
     ] {
         let mut slow = connect(&world);
         slow.write_all(begun).unwrap();
@@ -95,16 +96,23 @@ fn a_client_that_does_not_come_to_its_request_loses_its_place() {
     }
 }
 
+/// That a request came late or not whole: nothing was written, and the same may be sent again.
+fn is_unsent(body: &Value, message: &str) {
+    assert_eq!(body["message"], message);
+    assert_eq!((&body["retryable"], &body["outcome"]), (&json!(true), &json!("not_written")));
+}
+
+/// It was refused for good, although nothing was wrong with it but the network.
 #[test]
-fn a_body_that_does_not_come_is_not_waited_for() {
+fn a_body_that_does_not_come_is_not_waited_for_and_may_be_sent_again() {
     let world = world(quick());
     let mut slow = world.client();
     let key = key(1);
     let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "slow")];
     let command = request("POST", COMMANDS, &headers, NOTED.as_bytes());
     slow.write(&command[..command.len() - 1]).unwrap();
-    let body = error(&slow.read_answer().unwrap(), 400, "INVALID_ARGUMENT");
-    assert_eq!((body["field"].as_str(), body["outcome"].as_str()), (Some("body"), Some("refused")));
+    let body = error(&slow.read_answer().unwrap(), 504, "DEADLINE_EXCEEDED");
+    is_unsent(&body, "the body did not come in time: 100 ms are allowed for it");
     let grpc = world.grpc();
     let mut client = tonic::client::Grpc::new(grpc.channel.clone());
     grpc.runtime.block_on(client.ready()).unwrap();
@@ -112,8 +120,30 @@ fn a_body_that_does_not_come_is_not_waited_for() {
     let path = PathAndQuery::from_static(SUBMIT);
     let codec = ProstCodec::<_, seriatim_api::SubmitResponse>::default();
     let late = grpc.wait(client.client_streaming(Request::new(never), path, codec));
-    let body = failed(late, Code::InvalidArgument, "INVALID_ARGUMENT");
-    assert_eq!(body["message"], "message: the message was not sent within 100 ms");
+    let body = failed(late, Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
+    is_unsent(&body, "the message did not come in time: 100 ms are allowed for it");
+    assert_eq!(world.last_offset(), 0);
+}
+
+#[test]
+fn a_body_that_breaks_off_may_be_sent_again_and_chunks_that_are_none_may_not() {
+    let world = world(Settings::default());
+    let key = key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "cut")];
+    let command = request("POST", COMMANDS, &headers, NOTED.as_bytes());
+    let cut = &command[..command.len() - 1];
+    let chunked = [("Transfer-Encoding", "chunked"), headers[0], headers[1]];
+    let chunked = request("POST", COMMANDS, &chunked, b"zz\r\n{}");
+    let chunked = String::from_utf8(chunked).unwrap().replace("Content-Length: 6\r\n", "");
+    let ask = |bytes: &[u8]| {
+        let mut client = world.client();
+        client.write(bytes).unwrap();
+        client.end().unwrap();
+        client.read_answer().unwrap()
+    };
+    is_unsent(&error(&ask(cut), 504, "DEADLINE_EXCEEDED"), "the body breaks off");
+    let refused = error(&ask(chunked.as_bytes()), 400, "INVALID_ARGUMENT");
+    assert_eq!((&refused["field"], &refused["outcome"]), (&json!("body"), &json!("refused")));
     assert_eq!(world.last_offset(), 0);
 }
 
@@ -124,7 +154,7 @@ fn heads_that_are_too_large_are_refused_with_431() {
     let long = format!("H: {}\r\n", "x".repeat(65 * 1024));
     for headers in [many, long] {
         let mut client = world.client();
-        let head = format!("GET /livez HTTP/1.1\r\nHost: x\r\n{headers}\r\n");
+        let head = format!("GET /livez HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n");
         client.write(head.as_bytes()).unwrap();
         assert_eq!(client.read_answer().unwrap().status, 431);
     }

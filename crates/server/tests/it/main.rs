@@ -9,6 +9,7 @@
 mod bad_input;
 mod bad_messages;
 mod both;
+mod browsers;
 mod commands;
 mod definitions;
 mod ending;

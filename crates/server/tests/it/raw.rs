@@ -71,7 +71,7 @@ impl Raw {
         headers: &[(&str, &str)],
         body: Vec<u8>,
     ) -> Result<RawAnswer, hyper::Error> {
-        let mut request = Request::post(format!("http://test{path}"));
+        let mut request = Request::post(format!("http://localhost{path}"));
         request = request.header("content-type", "application/grpc").header("te", "trailers");
         for (name, value) in headers {
             request = request.header(*name, *value);

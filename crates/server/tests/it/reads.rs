@@ -247,3 +247,19 @@ fn only_records_of_class_c_can_be_listed_and_others_are_not_shown_as_none() {
     assert_eq!((listed.status, &json(&listed)["code"]), (400, &Value::from("UNKNOWN_KIND")));
     assert_eq!(json(&listed)["message"], "there is no kind \"none\"");
 }
+
+#[test]
+fn a_list_ends_behind_a_mebibyte_and_goes_on_at_next() {
+    let world = World::shop();
+    let large = "x".repeat(20_000);
+    let large = format!(r#"{{"events":[{{"name":"Large","args":{{"x":"{large}"}}}}]}}"#);
+    (1..=80).for_each(|number| drop(world.commit(number, &large)));
+    let answer = world.read("store-1", "events?limit=80");
+    assert!((1_000_000..1_100_000).contains(&answer.body.len()), "{}", answer.body.len());
+    let first = json(&answer);
+    let (count, next) = (first["events"].as_array().unwrap().len(), first["next"].clone());
+    assert_eq!((next.as_u64(), &first["last"]), (Some(count as u64 + 1), &json!(80)));
+    let rest = json(&world.read("store-1", &format!("events?limit=80&from={next}")));
+    assert_eq!(rest["events"].as_array().unwrap().len(), 80 - count);
+    assert_eq!(rest["next"], 81);
+}

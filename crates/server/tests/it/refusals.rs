@@ -1,20 +1,10 @@
 //! Every refusal of a command: its status, its code, its facts, and no trace.
 
 use serde_json::{Value, json};
+use tonic::Code;
 
+use crate::grpc::failed;
 use crate::world::{NOTED, World, changes, error, json};
-
-/// A workspace with two records, an entity and a drawn ticket.
-fn world() -> World {
-    let world = World::shop();
-    world.commit(1, &changes(r#"{"create":{"id":1,"kind":"invoice","fields":{"open":true}}}"#));
-    world.commit(2, &changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#));
-    world.commit(
-        3,
-        &changes(r#"{"create":{"id":9,"kind":"settings"}},{"draw":{"sequence":"ticket"}}"#),
-    );
-    world
-}
 
 /// Sends what is refused, and checks that it left no trace.
 fn refused(world: &World, body: &str, status: u16, code: &str) -> Value {
@@ -29,7 +19,7 @@ fn refused(world: &World, body: &str, status: u16, code: &str) -> Value {
 
 #[test]
 fn what_is_wrong_with_entities_is_said_with_what_they_are() {
-    let world = world();
+    let world = World::used_shop();
     let stock = json!({"left": 4});
     let set = |condition: &str| {
         let value = r#""key":"stock/A-7","value":1"#;
@@ -53,7 +43,7 @@ fn what_is_wrong_with_entities_is_said_with_what_they_are() {
 
 #[test]
 fn what_is_wrong_with_records_is_said_with_what_they_are() {
-    let world = world();
+    let world = World::used_shop();
     let update = changes(r#"{"update":{"id":200001,"fields":{"open":false},"if_version":3}}"#);
     let body = refused(&world, &update, 412, "VERSION_MISMATCH");
     assert_eq!((&body["id"], &body["current_version"]), (&json!(200_001), &json!(1)));
@@ -73,17 +63,46 @@ fn what_is_wrong_with_records_is_said_with_what_they_are() {
 
 #[test]
 fn what_is_wrong_with_numbers_and_places_is_said() {
-    let world = world();
+    let world = World::used_shop();
     let unknown = changes(r#"{"draw":{"sequence":"none"}}"#);
     assert_eq!(refused(&world, &unknown, 400, "UNKNOWN_SEQUENCE")["sequence"], "none");
+    let deep = r#"{"events":[{"name":"A","changes":[{"set":{"key":"k","value":{"a":1,
+        "lines":[0,{"unit price":{"$next":"none"}}]}}},{"create":{"id":1,"kind":"invoice",
+        "fields":{"no":[{"$next":"ticket"}]}}}]}]}"#;
+    let body = refused(&world, deep, 400, "UNKNOWN_SEQUENCE");
+    let field = r#"events[0].changes[0].set.value.lines[1]["unit price"].$next"#;
+    assert_eq!(body["field"], field);
+    let of_field = changes(
+        r#"{"create":{"id":1,"kind":"invoice","fields":{"no":[{"$next":"none","as":"text"}]}}}"#,
+    );
+    let body = refused(&world, &of_field, 400, "UNKNOWN_SEQUENCE");
+    assert_eq!(body["field"], "events[0].changes[0].create.fields.no[0].$next");
     let three = changes(&[r#"{"draw":{"sequence":"ticket"}}"#; 3].join(","));
-    refused(&world, &three, 409, "SEQUENCE_EXHAUSTED");
+    assert_eq!(refused(&world, &three, 409, "SEQUENCE_EXHAUSTED")["sequence"], "ticket");
     let behind = r#"{"events":[{"name":"A"}],"if_offset":2}"#;
     assert_eq!(refused(&world, behind, 412, "OFFSET_MISMATCH")["current_offset"], 3);
     let large =
         format!(r#"{{"events":[{{"name":"A","args":{{"x":"{}"}}}}]}}"#, "x".repeat(600_000));
     let body = refused(&world, &large, 413, "TOO_LARGE");
     assert!(body["limit"].is_u64() || body["field"].is_string(), "{body}");
+}
+
+#[test]
+fn ids_of_records_end_behind_the_highest_that_is_imported() {
+    let world = World::used_shop();
+    let import = |id: u64| changes(&format!(r#"{{"create":{{"id":{id},"kind":"invoice"}}}}"#));
+    world.commit(4, &import((1 << 53) - 1));
+    let body = refused(&world, &import(1), 409, "SEQUENCE_EXHAUSTED");
+    assert_eq!((&body["sequence"], &body["kind"]), (&json!("record ids"), &json!("invoice")));
+    let over_grpc = failed(
+        world.grpc().command(99, &import(1)),
+        Code::FailedPrecondition,
+        "SEQUENCE_EXHAUSTED",
+    );
+    assert_eq!(over_grpc, body);
+    // Ids that are chosen can still be used, and other workspaces have ids of their own.
+    world.commit(5, &import(300_000));
+    assert_eq!(world.command_to("store-2", 1, &import(1)).status, 200);
 }
 
 #[test]
@@ -96,6 +115,6 @@ fn a_full_window_of_keys_is_no_refusal_but_a_matter_of_time() {
     let answer = world.command(3, NOTED);
     let body = error(&answer, 503, "KEY_WINDOW_FULL");
     assert_eq!((&body["retryable"], &body["outcome"]), (&json!(true), &json!("not_written")));
-    assert_eq!(body["limit"], 2);
+    assert_eq!((&body["limit"], answer.header("retry-after")), (&json!(2), Some("1")));
     assert_eq!(json(&world.command(1, NOTED))["first_offset"], 1, "what is in it is replayed");
 }

@@ -92,6 +92,27 @@ fn a_stream_is_resumed_behind_the_last_event_that_was_seen() {
 }
 
 #[test]
+fn who_does_not_want_a_stream_gets_a_list() {
+    let world = World::shop();
+    let (list, stream) = ("application/json", "text/event-stream");
+    for (accept, expected) in [
+        ("text/event-stream;q=0", list),
+        ("text/event-stream ; q=0.000", list),
+        ("text/event-streams", list),
+        ("*/*", list),
+        ("Text/Event-Stream", stream),
+        ("application/json, text/event-stream;q=0.1", stream),
+        ("text/event-stream;q=1", stream),
+    ] {
+        let mut client = world.client();
+        client.write(&request("GET", EVENTS, &[("Accept", accept)], b"")).unwrap();
+        let (_, headers) = client.read_head().unwrap();
+        let kind = headers.iter().find(|(name, _)| name == "content-type").unwrap();
+        assert_eq!(kind.1, expected, "{accept}");
+    }
+}
+
+#[test]
 fn a_workspace_can_be_followed_before_its_first_event() {
     let world = World::shop();
     let mut client = follow(&world, EVENTS, &[]);

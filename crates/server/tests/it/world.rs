@@ -73,6 +73,18 @@ impl World {
         world
     }
 
+    /// The shop with two records, an entity and a drawn ticket in `store-1`, by three commands.
+    pub(crate) fn used_shop() -> Self {
+        let world = Self::shop();
+        world.commit(1, &changes(r#"{"create":{"id":1,"kind":"invoice","fields":{"open":true}}}"#));
+        world.commit(2, &changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#));
+        world.commit(
+            3,
+            &changes(r#"{"create":{"id":9,"kind":"settings"}},{"draw":{"sequence":"ticket"}}"#),
+        );
+        world
+    }
+
     pub(crate) fn define_shop(&self) {
         let made = self.post("/v1/apps", r#"{"name":"shop","partitions":2}"#);
         assert_eq!(made.status, 201, "{}", made.text());

@@ -21,6 +21,49 @@ fn a_snapshot_keeps_the_store_open() {
 }
 
 #[test]
+fn no_store_is_made_beside_what_somebody_else_keeps() {
+    let place = OnDisk::new();
+    let folder = place.folder.path();
+    fs::write(folder.join("letters.txt"), "Dear Sir").unwrap();
+    let refused = place.open(&workload::schema()).err();
+    let Some(OpenError::Occupied { found, .. }) = refused else { panic!("{refused:?}") };
+    assert_eq!(found, folder.join("letters.txt").display().to_string());
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 1, "nothing was made");
+    let checked = FjallStore::check_files(folder, &mut |_| {}).err();
+    assert!(matches!(checked, Some(OpenError::Missing { .. })), "{checked:?}");
+    // A folder that happens to be called like the engine's is not cleared away.
+    fs::create_dir(folder.join("fjall")).unwrap();
+    fs::rename(folder.join("letters.txt"), folder.join("fjall/letters.txt")).unwrap();
+    let refused = place.open(&workload::schema()).err();
+    assert!(matches!(refused, Some(OpenError::Occupied { .. })), "{refused:?}");
+    assert!(folder.join("fjall/letters.txt").exists());
+}
+
+#[test]
+fn a_file_of_somebody_else_is_told_by_a_check_wherever_it_lies() {
+    let place = OnDisk::new();
+    let folder = place.folder.path();
+    drop(place.open(&workload::schema()).expect("the store opens"));
+    let check = || FjallStore::check_files(folder, &mut |_| {});
+    for at in ["", "fjall", "fjall/keyspaces/1", "fjall/keyspaces/1/tables"] {
+        for name in ["letters.txt", "vase"] {
+            let file = folder.join(at).join(name);
+            fs::write(&file, "Dear Sir").unwrap();
+            let checked = check().unwrap_err().to_string();
+            assert!(checked.contains(file.to_str().unwrap()), "{checked}");
+            fs::remove_file(file).unwrap();
+        }
+    }
+    // What a crash can leave is no difference, and is named.
+    for name in ["fjall/keyspaces/1/v999", "fjall/keyspaces/1/tables/999"] {
+        let file = folder.join(name);
+        fs::write(&file, "half of a table").unwrap();
+        assert!(check().expect("the store is sound").leftovers.contains(&file));
+        fs::remove_file(file).unwrap();
+    }
+}
+
+#[test]
 fn a_version_file_that_is_not_whole_is_what_a_kill_can_leave_of_a_new_store() {
     for bytes in [b"".as_slice(), b"F", b"FJL"] {
         let place = OnDisk::new();

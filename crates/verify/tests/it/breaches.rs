@@ -21,7 +21,7 @@ use crate::world::World;
 
 /// A partition in which much has happened: that of workspaces 1 and 900 of the app `kiosk`.
 pub(crate) const SHOP: AppId = AppId(1);
-const KIOSK: AppId = AppId(2);
+pub(crate) const KIOSK: AppId = AppId(2);
 
 pub(crate) fn prefix(app: AppId) -> PartitionPrefix {
     PartitionPrefix { app, partition: PartitionId(0), incarnation: Incarnation(1) }

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
+use seriatim_codec::{Stored, event_key};
 use seriatim_json::write;
-use seriatim_merkle::{Frontier, leaf_hash};
+use seriatim_merkle::leaf_hash;
 use seriatim_node::{Reader, schema};
-use seriatim_storage::Store;
 use seriatim_storage::memory::MemoryStore;
+use seriatim_storage::{Read, Store};
 use seriatim_testkit::core::{command, events, name};
-use seriatim_types::{Key, Number, PartitionId, WorkspaceId, WorkspaceRef};
-use seriatim_verify::{ProofProblem, Proved, check_proof};
+use seriatim_types::{Event, Key, Number, PartitionId, WorkspaceId, WorkspaceRef};
+use seriatim_verify::{ProofProblem, Proved, check_proof, find_event};
 
+use crate::breaches::{KIOSK, SHOP, offset, prefix};
 use crate::world::{Checkpoints, World};
 
 /// The JSON of a receipt with a proof, of a proof and of a consistency proof.
@@ -47,7 +49,7 @@ fn documents() -> [String; 3] {
 }
 
 fn check(text: &str) -> Result<Proved, ProofProblem> {
-    check_proof(text.as_bytes(), None)
+    check_proof(text.as_bytes())
 }
 
 #[test]
@@ -63,7 +65,7 @@ fn proofs_of_a_server_hold_and_altered_ones_do_not() {
             if is_in_hash {
                 let mut altered = bytes.to_vec();
                 altered[at] = if altered[at] == b'0' { b'1' } else { b'0' };
-                assert!(check_proof(&altered, None).is_err(), "digit {at} of {text}");
+                assert!(check_proof(&altered).is_err(), "digit {at} of {text}");
             }
         }
     }
@@ -81,23 +83,23 @@ fn a_receipt_whose_parts_contradict_each_other_shows_nothing() {
 }
 
 #[test]
-fn a_proof_can_be_held_against_an_event() {
-    let mut tree = Frontier::default();
-    let (one, two) = (leaf_hash(b"one"), leaf_hash(b"two"));
-    tree.push(one, &mut |_, _| {});
-    tree.push(two, &mut |_, _| {});
-    let root = tree.root();
-    let proof = format!(
-        "{{\"offset\":2,\"size\":2,\"leaf\":\"{two}\",\"path\":[\"{one}\"],\"root\":\"{root}\"}}"
-    );
-    let event = |offset: u64, hash| format!("{{\"offset\":{offset},\"hash\":\"{hash}\"}}");
-    let against = |event: String| check_proof(proof.as_bytes(), Some(event.as_bytes()));
-    assert_eq!(
-        against(event(2, two)),
-        Ok(Proved::Inclusion { offset: 2, leaf: two, size: 2, root })
-    );
-    assert!(matches!(against(event(1, two)), Err(ProofProblem::Contradiction { .. })));
-    assert!(matches!(against(event(2, one)), Err(ProofProblem::Contradiction { .. })));
+fn the_event_of_a_proof_is_found_by_the_hash_of_its_stored_bytes() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new(&schema()));
+    World::fill(&store, 6);
+    let read = (store.as_ref() as &dyn Read, store.schema());
+    let place = (PartitionId(0), offset(1));
+    let log = store.schema().table("log").unwrap();
+    // Both apps have an event there, and the hash says which one is meant.
+    for (app, prefix) in [("shop", prefix(SHOP)), ("kiosk", prefix(KIOSK))] {
+        let bytes = store.get(log, &event_key(prefix, offset(1))).unwrap().unwrap();
+        let found = find_event(read, place, leaf_hash(&bytes)).unwrap().unwrap();
+        assert_eq!(found.app, name(app));
+        assert_eq!(found.event, Event::from_bytes(&bytes).unwrap());
+        assert_eq!(found.workspace_name, found.event.workspace_name);
+        let mut other = bytes.to_vec();
+        other[8] ^= 1;
+        assert_eq!(find_event(read, place, leaf_hash(&other)).unwrap(), None);
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{Batch, Store};
 use seriatim_testkit::core::name;
 use seriatim_types::{Event, Number, WorkspaceId};
-use seriatim_verify::{Error, Kind, Options, SequenceReport, SeriesReport, verify_sequence};
+use seriatim_verify::{Error, Options, SequenceReport, SeriesReport, verify_sequence};
 
 use crate::breaches::{SHOP, offset, prefix};
 use crate::world::World;
@@ -35,6 +35,8 @@ fn every_series_of_a_sound_sequence_is_complete() {
     let years: std::collections::BTreeSet<_> =
         invoices.iter().map(|series| series.period.map(|year| year.get())).collect();
     assert_eq!(years, [Some(2026), Some(2027)].into());
+    let named: Vec<_> = invoices.iter().filter_map(|it| it.workspace_name.clone()).collect();
+    assert!(named.contains(&name("store-1")) && named.len() < invoices.len(), "{named:?}");
     for series in &invoices {
         assert_eq!((series.first.get(), series.last.get()), (1, series.count), "{series:?}");
     }
@@ -82,7 +84,11 @@ fn gaps_and_repeats_are_counted_and_the_first_has_its_place() {
 fn a_sequence_that_there_is_not_is_said() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(&schema()));
     World::fill(&store, 1);
-    let Err(Error::Different(difference)) = report(store.as_ref(), "nothing") else { panic!() };
-    assert_eq!(difference.kind, Kind::Undefined);
-    assert!(difference.to_string().contains("sequence nothing"), "{difference}");
+    let Err(error) = report(store.as_ref(), "nothing") else { panic!() };
+    assert_eq!(
+        (error.to_string().as_str(), error.code()),
+        ("there is no sequence nothing", "NOT_FOUND")
+    );
+    let Error::NoSequence { sequences, .. } = error else { panic!("{error:?}") };
+    assert_eq!(sequences, ["invoice", "ticket", "pallet"].map(name));
 }

@@ -17,15 +17,15 @@ mod expected;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use seriatim_client::{App, Event, Origin, Partition};
+use seriatim_client::{App, Event, Origin, Partition, Receipt, Retention};
 
 use self::expected::Walk;
 use super::different;
 use super::series::{self, Series};
 use crate::document::{object, of};
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::remote::{Remote, not_found, not_read};
+use crate::remote::{Remote, missing, not_found, not_read};
 
 /// Events that are read in one go.
 const PAGE: u32 = 1000;
@@ -75,9 +75,10 @@ pub(super) async fn sequence(remote: &Remote, app: &str, name: &str) -> Result<(
     let ranges = sequences.iter().find(|(known, _)| known == name).map(|(_, it)| &it.ranges);
     let ranges = ranges.ok_or_else(|| not_found(format!("sequence {name} in {app}")))?;
     let info = its.info().await.map_err(|error| not_read(&error))?;
+    let info = info.ok_or_else(|| missing("APP_NOT_FOUND", format!("app {app}")))?;
     let mut progress = Progress::new();
     let mut all: BTreeMap<(u64, Option<u32>), Series> = BTreeMap::new();
-    for number in 0..info.map_or(0, |info| info.partitions) {
+    for number in 0..info.partitions {
         let log = Log::new(&its, number);
         let mut last = None;
         let walked = log.read(async |event| {
@@ -88,7 +89,13 @@ pub(super) async fn sequence(remote: &Remote, app: &str, name: &str) -> Result<(
             }
             last.clone_from(&command);
             let Some((_, origin)) = command else { return Ok(()) };
-            for (period, number) in log.numbers(&its, event, &origin, name).await? {
+            let receipt = log.receipt(&its, event, &origin).await?;
+            let receipt = receipt.ok_or_else(|| match info.retention {
+                Retention::Forever => log.broken(event, "its receipt is not there"),
+                Retention::For(_) => log.cannot_tell(event, app, name),
+            })?;
+            for drawn in receipt.numbers.iter().filter(|drawn| drawn.sequence == name) {
+                let (period, number) = (drawn.period, drawn.number);
                 let series = all.entry((event.workspace_id, period));
                 let series = series.or_insert_with(|| Series::new(&event.workspace, period));
                 series.take(number, ranges, || format!("event {}", event.offset));
@@ -136,22 +143,26 @@ impl Log {
         }
     }
 
-    /// The numbers that a command has drawn from a sequence, with their years.
-    async fn numbers(
-        &self,
-        app: &App,
-        event: &Event,
-        origin: &Origin,
-        sequence: &str,
-    ) -> Result<Vec<(Option<u32>, u64)>> {
+    /// The receipt of an event's command, if it is still kept. Its key may have been used again
+    /// since.
+    async fn receipt(&self, app: &App, event: &Event, origin: &Origin) -> Result<Option<Receipt>> {
         let workspace = app.workspace(event.workspace_id.to_string());
         let receipt = workspace.receipt(&origin.client, origin.key).await;
-        let receipt = receipt.map_err(|error| not_read(&error))?.ok_or_else(|| {
-            let what = "its numbers cannot be asked for: the retention of its key is over";
-            self.broken(event, what).advise("verify the folder itself, with --data")
-        })?;
-        let drawn = receipt.numbers.iter().filter(|drawn| drawn.sequence == sequence);
-        Ok(drawn.map(|drawn| (drawn.period, drawn.number)).collect())
+        let is_its = |it: &Receipt| (it.first_offset..=it.last_offset).contains(&event.offset);
+        Ok(receipt.map_err(|error| not_read(&error))?.filter(is_its))
+    }
+
+    /// That the retention of a key is over, and with it what its command has drawn.
+    fn cannot_tell(&self, event: &Event, app: &str, sequence: &str) -> Failure {
+        let place = format!("event {} of {}", event.partition_offset, self.name);
+        let what = format!("the receipt of {place} is not kept any more");
+        let what = format!("whether {sequence} is complete cannot be told here: {what}");
+        let code = Some("CANNOT_TELL".to_owned());
+        let failure = Failure { code, ..Failure::new(Exit::CannotTell, what) };
+        failure.advise(format!(
+            "stop the server and verify its folder: seriatim verify --data FOLDER --app {app} \
+             --sequence {sequence}"
+        ))
     }
 
     fn broken(&self, event: &Event, what: &str) -> Failure {

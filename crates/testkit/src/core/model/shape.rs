@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use seriatim_types::{
-    Command, CommandChange, CommandLimits, Condition, Definitions, FieldTemplates, Filler, Hole,
-    Name, Template,
+    Command, CommandChange, CommandLimits, Condition, Definitions, FieldName, FieldTemplates,
+    Filler, Name, Step, Template,
 };
 
 use super::numbers::{is_raw, record_ids};
@@ -98,7 +98,7 @@ pub(super) fn check_shape(
     let (draws, parents, seen) = (count_draws(command), parents(command), BTreeSet::new());
     let mut shape = Shape { definitions, kind, draws, created, parents, seen };
     for (event, at) in command.events.iter().zip(0..) {
-        shape.check_holes([&event.args].into_iter(), &format!("events[{at}].args"))?;
+        shape.check_holes([(None, &event.args)].into_iter(), &format!("events[{at}].args"))?;
         for (change, index) in event.changes.iter().zip(0..) {
             shape.check_change(change, &format!("events[{at}].changes[{index}]"))?;
         }
@@ -169,7 +169,7 @@ impl Shape<'_> {
             CommandChange::Set { .. } => "set.value",
             CommandChange::Unset { .. } => "",
         };
-        self.check_holes(change.templates(), &format!("{at}.{at_fields}"))
+        self.check_holes(change.named_templates(), &format!("{at}.{at_fields}"))
     }
 
     /// Whether the parents of a new record lead back to it.
@@ -193,27 +193,33 @@ impl Shape<'_> {
     /// Checks what fills the holes of one part, and that each has a turn of its own.
     fn check_holes<'t>(
         &self,
-        templates: impl Iterator<Item = &'t Template>,
+        templates: impl Iterator<Item = (Option<&'t FieldName>, &'t Template)>,
         field: &str,
     ) -> Result<(), Refused> {
-        let holes: Vec<&Hole> = templates.flat_map(Template::holes).collect();
-        for hole in &holes {
-            let is_good = match &hole.filler {
-                Filler::Next { sequence, .. } => {
-                    self.check_sequence(sequence, field)?;
-                    true
+        let (mut turns, mut count) = (BTreeSet::new(), 0);
+        for (name, template) in templates {
+            let name = name.map(|name| Step::Member(name.as_str().into()).to_string());
+            let name = name.unwrap_or_default();
+            for hole in template.holes() {
+                let at = format!("{field}{name}{}", template.path_of(hole));
+                let (is_good, marker) = match &hole.filler {
+                    Filler::Next { sequence, .. } => {
+                        self.check_sequence(sequence, &format!("{at}.$next"))?;
+                        (true, "$next")
+                    }
+                    Filler::Draw { index, .. } => {
+                        (usize::try_from(*index).is_ok_and(|it| it < self.draws), "$draw")
+                    }
+                    Filler::Ref(id) => (is_record(*id, &self.created), "$ref"),
+                };
+                if !is_good {
+                    return Err(invalid(format!("{at}.{marker}")));
                 }
-                Filler::Draw { index, .. } => {
-                    usize::try_from(*index).is_ok_and(|it| it < self.draws)
-                }
-                Filler::Ref(id) => is_record(*id, &self.created),
-            };
-            if !is_good {
-                return Err(invalid(field));
+                turns.insert(hole.order);
+                count += 1;
             }
         }
-        let turns: BTreeSet<u32> = holes.iter().map(|hole| hole.order).collect();
-        if turns.len() == holes.len() { Ok(()) } else { Err(invalid(field)) }
+        if turns.len() == count { Ok(()) } else { Err(invalid(field)) }
     }
 
     fn check_sequence(&self, name: &Name, field: &str) -> Result<(), Refused> {

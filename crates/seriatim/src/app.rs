@@ -206,7 +206,8 @@ pub(crate) fn name_of(field: &str, text: &str) -> Result<Name, Refusal> {
 }
 
 pub(crate) fn not_a_name(field: &str, bytes_max: usize) -> Refusal {
-    let why = format!("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..");
+    let why =
+        format!("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..");
     Refusal::InvalidArgument { field: field.to_owned(), why }
 }
 

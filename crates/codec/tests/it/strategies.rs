@@ -201,11 +201,11 @@ pub(crate) fn template() -> BoxedStrategy<Template> {
 }
 
 pub(crate) fn name() -> impl Strategy<Value = Name> {
-    "\\PC{1,12}".prop_map(|text| Name::new(&text).unwrap())
+    "\\PC{1,12}".prop_filter_map("dots are no name", |text| Name::new(&text))
 }
 
 pub(crate) fn entity_key() -> impl Strategy<Value = EntityKey> {
-    "\\PC{1,60}".prop_map(|text| EntityKey::new(&text).unwrap())
+    "\\PC{1,60}".prop_filter_map("dots are no key", |text| EntityKey::new(&text))
 }
 
 pub(crate) fn client() -> impl Strategy<Value = ClientId> {

@@ -4,13 +4,15 @@
 //!  open the store ─► node ─► socket ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
 //! ```
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seriatim_node::{Node, State, SystemClock};
 use seriatim_server::Server;
-use seriatim_storage_fjall::FjallStore;
+use seriatim_storage::OpenError;
+use seriatim_storage_fjall::{FjallStore, Settings as StorageSettings};
 use tokio::time::Instant;
 
 use crate::config::{Settings, Source};
@@ -24,6 +26,10 @@ const READS_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long partitions may take to carry out what is queued and to write their checkpoints.
 const NODE_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long a folder that another process has open is waited for, and how often it is tried.
+const OPEN_WITHIN: Duration = Duration::from_secs(2);
+const OPEN_AGAIN: Duration = Duration::from_millis(20);
 
 /// How often to look whether all partitions serve, and how often to say how far they are.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -57,7 +63,7 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         let what = format!("{} is no folder, and data is kept in one", data.display());
         return Err(Failure::new(Exit::Failure, what).into());
     }
-    let store = FjallStore::open(&data, &seriatim_node::schema(), storage)?;
+    let store = open_soon(&data, storage)?;
     let clock = Arc::new(SystemClock::new());
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
@@ -81,6 +87,19 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     drop(node);
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
+}
+
+/// Opens the store. A process that was killed may not be quite gone, so its folder is waited for.
+fn open_soon(data: &Path, settings: StorageSettings) -> Result<FjallStore, OpenError> {
+    let until = Instant::now().checked_add(OPEN_WITHIN);
+    loop {
+        match FjallStore::open(data, &seriatim_node::schema(), settings) {
+            Err(OpenError::InUse { .. }) if until.is_some_and(|until| Instant::now() < until) => {
+                std::thread::sleep(OPEN_AGAIN);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// Takes no more connections than the process may have handles for.

@@ -26,7 +26,7 @@ fn first_steps(address: SocketAddr) -> String {
         r#"Try it: an app, a sequence, and a command that draws its next number.
 
   curl -X POST http://{address}/v1/apps -d '{{"name":"shop"}}'
-  curl -X PUT http://{address}/v1/apps/shop/sequences/invoice -d '{{"format":"INV-{{yyyy}}-{{n:06}}","reset":"yearly"}}'
+  curl -X PUT http://{address}/v1/apps/shop/sequences/invoice -d '{{"format":"INV-{{n:06}}"}}'
   curl -X POST http://{address}/v1/apps/shop/workspaces/store-1/commands -H 'Idempotency-Key: 0b0e8a4e-5f0a-4c3e-9d6b-7a1c2d3e4f50' -H 'Client-Id: me' -d '{{"events":[{{"name":"InvoiceIssued","args":{{"number":{{"$next":"invoice","as":"text"}}}}}}]}}'
 
 Send the last one twice: the answer is the same. Then see what happened.

@@ -222,7 +222,8 @@ impl Workspace {
 
     /// How long the server lets a read wait for its offset.
     fn wait_ms(&self) -> Option<u32> {
-        let wait = self.client.inner.patience.min(WAIT_MAX);
+        // Its answer has to come back before this client gives up.
+        let wait = self.client.inner.patience.mul_f64(0.8).min(WAIT_MAX);
         (self.min_offset > 0).then(|| u32::try_from(wait.as_millis()).expect("at most a minute"))
     }
 }

@@ -27,7 +27,10 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let receipt = workspace.of(remote).receipt(client, *key).await;
     let receipt = receipt.map_err(|error| not_read(&error))?.ok_or_else(|| {
         let missing = not_found(format!("receipt of client {client} for the key {key}"));
-        missing.advise("send the command again with this key: that resolves it")
+        missing.advise(
+            "send the command again with this key, if it was first sent within the app's \
+             idempotency_retention: that resolves it; later, look for the key in the log",
+        )
     })?;
     Ok(remote.output.print_as(&twins::receipt(&receipt), || Table::members(lines(&receipt)))?)
 }

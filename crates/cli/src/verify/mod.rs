@@ -29,7 +29,8 @@ pub(crate) struct VerifyArgs {
     /// The folder of a store that no server has open. Without it, the server is asked.
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// Takes bytes behind the last whole commit for what a crash has left.
+    /// Takes bytes behind the last whole commit for what a crash has left, and cuts them off, as a
+    /// start of the server does. Keep a copy of the folder if they may be evidence.
     #[arg(long, requires = "data")]
     accept_torn_tail: bool,
     /// Only one sequence: shows that each of its series is complete. Needs --app.

@@ -160,7 +160,10 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
         Error::Files(OpenError::Damaged { .. }) | Error::Read(_) => different(error.code(), said),
         Error::TornTail { .. } => {
             let failure = different(error.code(), said);
-            failure.advise("after a crash this is to be expected: --accept-torn-tail goes on")
+            failure.advise(
+                "after a crash this is to be expected: --accept-torn-tail cuts them off, as a start of \
+                 the server does, and goes on; keep a copy of the folder if they may be evidence",
+            )
         }
         Error::Files(OpenError::Missing { .. }) => no_store(data),
         Error::NoApp { app, apps } => missing("APP_NOT_FOUND", format!("app {app}"))

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use seriatim_testkit::{HttpAnswer, HttpClient, request};
 
-use crate::process::Dev;
+use crate::process::{Dev, command};
 
 /// A line that somebody copies from the terminal, as the shell and curl understand it.
 fn curl(client: &mut HttpClient, line: &str) -> HttpAnswer {
@@ -77,6 +77,20 @@ fn after_a_crash_a_repetition_is_known_and_numbers_go_on() {
     assert_eq!(again.body, first.body);
     assert!(invoice(&mut client, '1').text().contains("\"number\":2"));
     assert_eq!(client.send("GET", "/readyz", &[], b"").unwrap().status, 200);
+}
+
+/// A killed process holds its folder for a moment, and scripts do not wait for that.
+#[test]
+fn a_server_that_is_started_behind_one_that_is_killed_waits_for_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    let data = folder.path().to_str().unwrap().to_owned();
+    let second = std::thread::spawn(move || {
+        Dev::spawn(command(&["dev", "--listen", "127.0.0.1:0", "--data", &data]))
+    });
+    dev.signal(Signal::KILL);
+    let second = second.join().expect("the second one serves");
+    assert!(second.said.contains("Ready"), "{}", second.said);
 }
 
 #[test]

@@ -35,12 +35,35 @@ pub(super) fn deadline(ms: Option<u64>) -> Result<Option<Time>, ApiError> {
 
 /// The body of a command. One that is absent has no events, and is refused for that.
 pub(super) fn command(command: Option<&proto::Command>) -> Result<CommandBody, ApiError> {
+    check_asks_only(command)?;
     let parts = command.map(|command| CommandParts {
         events: command.events.iter().map(event).collect(),
         if_offset: command.if_offset,
         include_proof: command.include_proof,
     });
     Ok(seriatim_json::command_of_parts(&parts.unwrap_or_default())?)
+}
+
+/// That no change says what only an event can say. Somebody who sets a version may take it for a
+/// condition.
+fn check_asks_only(command: Option<&proto::Command>) -> Result<(), ApiError> {
+    use proto::change::Change as Word;
+    let events = command.map_or(&[][..], |command| &command.events);
+    for (at, event) in events.iter().enumerate() {
+        for (index, change) in event.changes.iter().enumerate() {
+            let told = match &change.change {
+                Some(Word::Update(it)) if it.version != 0 => "update.version",
+                Some(Word::Delete(it)) if it.version != 0 => "delete.version",
+                Some(Word::Set(it)) if it.version != 0 => "set.version",
+                Some(Word::Unset(it)) if it.version != 0 => "unset.version",
+                Some(Word::Draw(it)) if it.drawn.is_some() => "draw.drawn",
+                Some(_) | None => continue,
+            };
+            let field = format!("events[{at}].changes[{index}].{told}");
+            return Err(ApiError::invalid(&field, "is for events only: leave it out of a command"));
+        }
+    }
+    Ok(())
 }
 
 fn event(event: &proto::EventInput) -> EventParts<'_> {

@@ -94,7 +94,8 @@ pub(crate) async fn receipt(
     let found = read.answer(move |reader, workspace| {
         let receipt = reader.receipt(workspace.id, &client, key, now)?.ok_or_else(|| {
             ApiError::not_found(
-                "there is no such receipt: that is final once the command's deadline has passed",
+                "there is no receipt under this key: the command was not carried out, is still on \
+                 its way, or was carried out so long ago that the retention of its key is over",
             )
         })?;
         Ok(Carried { app, workspace: called(workspace), partition, receipt, is_replayed: true })

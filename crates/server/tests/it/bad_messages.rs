@@ -2,7 +2,10 @@
 
 use bytes::{Buf, BufMut, Bytes};
 use serde_json::json;
-use seriatim_api::{Change, Command, EventInput, Set, SubmitRequest, change};
+use seriatim_api::{
+    Change, Command, Delete, Draw, DrawnNumber, EventInput, Set, SubmitRequest, Unset, Update,
+    change,
+};
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Code, Request, Status};
@@ -104,6 +107,33 @@ fn a_message_that_is_too_large_is_said_to_be() {
     assert_eq!(body["field"], "events[0].changes[0].set.value");
     let many = grpc.submit(large((0..3).map(|_| value(400_000)).collect()));
     assert_eq!(failed(many, Code::ResourceExhausted, "TOO_LARGE")["field"], "");
+    assert_eq!(world.last_offset(), 0);
+}
+
+/// Somebody who sets a version on a change may take it for a condition, and would get a write
+/// without one.
+#[test]
+fn what_only_events_say_is_refused_in_a_command() {
+    use change::Change as Word;
+    let world = World::shop();
+    let grpc = world.grpc();
+    let (id, version, key) = (200_001, 9, "k".to_owned());
+    let value_json = Bytes::from_static(b"1");
+    let drawn = Some(DrawnNumber::default());
+    for (word, field) in [
+        (Word::Update(Update { id, version, ..Update::default() }), "update.version"),
+        (Word::Delete(Delete { id, version, ..Delete::default() }), "delete.version"),
+        (Word::Set(Set { key: key.clone(), value_json, version, ..Set::default() }), "set.version"),
+        (Word::Unset(Unset { key, version, ..Unset::default() }), "unset.version"),
+        (Word::Draw(Draw { sequence: "invoice".to_owned(), drawn }), "draw.drawn"),
+    ] {
+        let changes = vec![Change { change: Some(word) }];
+        let event = EventInput { name: "A".to_owned(), changes, ..EventInput::default() };
+        let command = Some(Command { events: vec![event], ..Command::default() });
+        let answer = grpc.submit(SubmitRequest { command, ..request("store-1", 1, NOTED) });
+        let body = failed(answer, Code::InvalidArgument, "INVALID_ARGUMENT");
+        assert_eq!(body["field"], format!("events[0].changes[0].{field}"));
+    }
     assert_eq!(world.last_offset(), 0);
 }
 

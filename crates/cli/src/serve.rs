@@ -131,7 +131,10 @@ async fn say_when_ready(node: Arc<Node>) {
         }
         if said.elapsed() >= SAY_EVERY {
             said = Instant::now();
-            say(welcome::progress(&partitions));
+            match node.room() {
+                Ok(()) => say(welcome::progress(&partitions)),
+                Err(full) => say(format!("Not ready: {full}.")),
+            }
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }

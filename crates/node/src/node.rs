@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Outcome, partition_of_id, partition_of_name};
-use seriatim_storage::{Schema, Store};
+use seriatim_storage::{CommitError, Schema, Store};
 use seriatim_types::{
     Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef, WorkspaceRef,
 };
@@ -255,10 +255,21 @@ impl Node {
         self.hosted.clock.now().is_some()
     }
 
-    /// Whether every partition of every app serves, and there is a time that can be believed.
+    /// Whether the disk has room for more.
+    ///
+    /// # Errors
+    ///
+    /// How much there is.
+    pub fn room(&self) -> Result<(), CommitError> {
+        self.hosted.store.room()
+    }
+
+    /// Whether every partition of every app serves, there is a time that can be believed, and room
+    /// for what is sent.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.has_time()
+            && self.room().is_ok()
             && self.hosted.is_resumed()
             && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
     }

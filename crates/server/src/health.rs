@@ -20,13 +20,15 @@ pub(crate) async fn live() -> Response {
 
 /// Whether every partition takes commands.
 pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ApiError> {
-    let look = |context: &Context| Ok((context.node.is_ready(), states(context)));
-    let (is_ready, partitions) = context.ask(look).await?;
+    let look = |context: &Context| {
+        let node = &context.node;
+        Ok((node.is_ready(), states(context), node.room().err().map(|full| full.to_string())))
+    };
+    let (is_ready, partitions, full) = context.ask(look).await?;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut facts = vec![("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
-    if !context.node.has_time() {
-        facts.push(("reason", Fact::Text(Busy::Clock.to_string())));
-    }
+    let clock = (!context.node.has_time()).then(|| Busy::Clock.to_string());
+    facts.extend(clock.or(full).map(|reason| ("reason", Fact::Text(reason))));
     Ok(answer::json(status, write::facts(&facts)))
 }
 

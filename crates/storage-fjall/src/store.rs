@@ -1,6 +1,7 @@
 //! The store itself: fjall behind the contract.
 
 use std::fs::File;
+use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -187,15 +188,21 @@ impl FjallStore {
             writer.unchecked_bytes = left;
             return Ok(());
         }
-        let reserve_bytes = self.settings.disk_reserve_bytes;
-        let free_bytes = files::free_bytes(&self.path)
-            .map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))?;
-        if reserve_bytes > 0 && free_bytes.saturating_sub(batch_bytes) < reserve_bytes {
-            writer.unchecked_bytes = 0;
-            return Err(CommitError::Full { free_bytes, reserve_bytes });
-        }
+        writer.unchecked_bytes = 0;
+        let room = self.room_for(batch_bytes);
+        room.map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))??;
         writer.unchecked_bytes = ROOM_CHECK_BYTES;
         Ok(())
+    }
+
+    /// Whether so many bytes can be written without touching the reserve.
+    fn room_for(&self, bytes: u64) -> io::Result<Result<(), CommitError>> {
+        let reserve_bytes = self.settings.disk_reserve_bytes;
+        let free_bytes = files::free_bytes(&self.path)?;
+        if reserve_bytes > 0 && free_bytes.saturating_sub(bytes) < reserve_bytes {
+            return Ok(Err(CommitError::Full { free_bytes, reserve_bytes }));
+        }
+        Ok(Ok(()))
     }
 
     fn write(&self, writer: &mut Writer, writes: Vec<Write>) -> Result<(), fjall::Error> {
@@ -380,6 +387,11 @@ impl Store for FjallStore {
     fn health(&self) -> Result<(), Poisoned> {
         self.tables.poison.check()?;
         self.check_alive().map_err(|cause| self.tables.poison.poison("write-out", cause))
+    }
+
+    fn room(&self) -> Result<(), CommitError> {
+        // A disk that does not say is no reason to turn anybody away: the next commit will tell.
+        self.room_for(0).unwrap_or(Ok(()))
     }
 
     fn stats(&self) -> Result<Stats, ReadError> {

@@ -86,6 +86,10 @@ impl Store for HookedStore {
         self.store.health()
     }
 
+    fn room(&self) -> Result<(), CommitError> {
+        self.store.room()
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         self.store.stats()
     }

@@ -109,6 +109,15 @@ pub trait Store: Read + Send + Sync {
     /// The first failure, once there was one.
     fn health(&self) -> Result<(), Poisoned>;
 
+    /// Whether the disk has room for a commit. One that is committed may find it gone all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`CommitError::Full`].
+    fn room(&self) -> Result<(), CommitError> {
+        Ok(())
+    }
+
     /// How large the store is.
     ///
     /// # Errors

@@ -93,6 +93,21 @@ fn a_server_that_is_started_behind_one_that_is_killed_waits_for_its_folder() {
     assert!(second.said.contains("Ready"), "{}", second.said);
 }
 
+/// No partition takes a command then, however well all of them are.
+#[test]
+fn a_server_whose_disk_is_almost_full_says_so_and_is_not_ready() {
+    let folder = tempfile::tempdir().unwrap();
+    drop(Dev::start(folder.path()));
+    let data = folder.path().to_str().unwrap();
+    let mut dev = command(&["dev", "--listen", "127.0.0.1:0", "--data", data]);
+    dev.args(["--set", "storage.disk_reserve_bytes=1024 GiB"]);
+    let dev = Dev::spawn_until(dev, "Not ready: the disk is almost full");
+    let answer = dev.client().send("GET", "/readyz", &[], b"").unwrap();
+    let body = String::from_utf8(answer.body).unwrap();
+    assert_eq!(answer.status, 503, "{body}");
+    assert!(body.contains(r#""reason":"the disk is almost full: "#), "{body}");
+}
+
 #[test]
 fn a_signal_ends_it_in_good_order() {
     let folder = tempfile::tempdir().unwrap();

@@ -70,11 +70,16 @@ impl Dev {
         Self::spawn(command(&["dev", "--listen", "127.0.0.1:0", "--data", data]))
     }
 
-    pub(crate) fn spawn(mut command: Command) -> Self {
+    pub(crate) fn spawn(command: Command) -> Self {
+        Self::spawn_until(command, "Ready")
+    }
+
+    /// Starts a server, and waits until it says something.
+    pub(crate) fn spawn_until(mut command: Command, beginning: &str) -> Self {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut said = String::new();
-        while !said.lines().any(|line| line.starts_with("Ready")) {
+        while !said.lines().any(|line| line.starts_with(beginning)) {
             assert_ne!(out.read_line(&mut said).unwrap(), 0, "it ended early:\n{said}");
         }
         let address = said.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());

@@ -339,6 +339,10 @@ impl Store for FaultyStore {
         self.0.inner.health()
     }
 
+    fn room(&self) -> Result<(), CommitError> {
+        self.0.inner.room()
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         let stats = self.0.read(CallKind::Stats, None, || self.0.inner.stats())?;
         let (sync_calls, disk_syncs) = self.0.syncs.calls_and_trips();

@@ -6,6 +6,7 @@
 mod flips;
 mod instructions;
 mod needs;
+mod sim;
 mod tasks;
 mod tidy;
 mod torture;
@@ -24,6 +25,7 @@ usage: cargo xtask <task>
   tidy     the checks on sources, dependencies and documents alone
   instructions [--record]   instructions per command under callgrind, against the record
   torture [--kills 200] [--seed N] [--report FILE]   kill a server that is at work, many times
+  sim [--planted] [--seeds 20000] [--steps 3000] [--report FILE]   many simulated runs
   flips [--flips 10000] [--seed N] [--report FILE]   flip bits of a store, and find every one";
 
 fn main() -> ExitCode {
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         ["instructions"] => &instructions::check,
         ["instructions", "--record"] => &instructions::record,
         ["torture", words @ ..] => &|root: &Path| torture::torture(root, words),
+        ["sim", words @ ..] => &|root: &Path| sim::sim(root, words),
         ["flips", words @ ..] => &|root: &Path| flips::flips(root, words),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

@@ -13,7 +13,9 @@ pub(crate) fn verify(root: &Path) -> Result<()> {
     timed("format", || cargo(root, &["fmt", "--all", "--", "--check"]))?;
     timed("clippy", || {
         let lint = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-        cargo(root, &lint)
+        cargo(root, &lint)?;
+        let planted = ["clippy", "-p", "seriatim-sim", "--features", "planted", "--all-targets"];
+        cargo(root, &[&planted[..], &["--locked", "--", "-D", "warnings"]].concat())
     })?;
     timed("docs", || {
         let mut doc = cargo_command(root, &["doc", "--workspace", "--no-deps", "--locked"]);
@@ -34,6 +36,9 @@ pub(crate) fn test(root: &Path) -> Result<()> {
         println!("test: with cargo test, because cargo-nextest is not installed");
         cargo(root, &["test", "--workspace", "--locked", "--no-fail-fast"])?;
     }
+    // Bugs on purpose are built apart from everything else.
+    let planted = ["test", "-p", "seriatim-sim", "--features", "planted", "--test", "planted"];
+    cargo(root, &[&planted[..], &["--locked"]].concat())?;
     instructions::check(root)
 }
 

@@ -13,6 +13,7 @@ use crate::nouns::{
 };
 use crate::output::Form;
 use crate::settings::{ConfigTask, DevArgs, ServeArgs};
+use crate::sim::SimArgs;
 use crate::submit::SubmitArgs;
 use crate::verify::VerifyArgs;
 
@@ -118,6 +119,8 @@ pub(crate) enum Task {
     Verify(VerifyArgs),
     /// Drives a server with many clients, and proves what it got.
     Bench(BenchArgs),
+    /// Runs the real code on virtual time, network and disk, under faults, all from a seed.
+    Sim(SimArgs),
     /// A small invoicing shop that runs by itself, kills its server, and goes on.
     Demo,
     /// The configuration of a server.

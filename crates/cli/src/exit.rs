@@ -27,6 +27,8 @@ pub(crate) enum Exit {
     Difference = 6,
     /// Whether it is as it should be cannot be told from what is there.
     CannotTell = 7,
+    /// In a simulated run something did not hold, or it was not the same twice.
+    Violated = 8,
     /// Somebody has interrupted it, as with Ctrl-C.
     Interrupted = 130,
 }

@@ -1,7 +1,7 @@
 //! The binary `seriatim`.
 //!
 //! ```text
-//!  arguments ─► task ─┬─► dev, serve, config …          this machine
+//!  arguments ─► task ─┬─► dev, serve, config, sim …     this machine
 //!                     └─► app, submit, log … ─► client ─► a server
 //!            ◄── standard output: what was asked for    exit code: how it ended
 //!            ◄── standard error: progress, what went wrong, what to do next
@@ -22,6 +22,7 @@ mod remote;
 mod serve;
 mod settings;
 mod signals;
+mod sim;
 mod submit;
 mod twins;
 mod verify;
@@ -90,6 +91,7 @@ fn run(common: &Common, task: &Task) -> Result<()> {
         Task::Proof(task) => ask(common, async |it| proof::run(&it, task).await),
         Task::Verify(args) => verify::run(common, args),
         Task::Bench(args) => bench::run(common, args),
+        Task::Sim(args) => sim::run(common.output, args),
         Task::Demo => demo::run(common.output),
         Task::Config(task) => settings::run(common.output, task),
         Task::Completion { shell } => completion::print_for(*shell),

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  Refused      never written          something has to change first; its key is still free
-//!  NotWritten   not by any attempt     send it again, with any key
+//!  NotWritten   by no attempt of this  send it again; with the same key, if an earlier call has
+//!               call                   left open what came of it
 //!  Unknown      perhaps written        send it again with the same key: that resolves it
 //! ```
 
@@ -25,7 +26,9 @@ pub enum SubmitError {
         /// Why.
         error: Error,
     },
-    /// It was not written, and nothing of it is under way. Send it again, with any key.
+    /// It was not written by any attempt of this call. Send it again, with any key; but with the same
+    /// one if an earlier call with it was [`Unknown`](Self::Unknown) or got no answer: this says
+    /// nothing of that call's attempts. Only a receipt or a refusal settles those.
     #[error("not written: {error}")]
     NotWritten {
         /// The command's key.

@@ -14,16 +14,21 @@ use crate::error::Error;
 
 /// An attempt that came to nothing, or perhaps not.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Failure {
-    pub(crate) error: Error,
+pub struct Failure {
+    /// Why.
+    pub error: Error,
     /// What this attempt has written. Only of interest for commands.
-    pub(crate) outcome: Outcome,
+    pub outcome: Outcome,
 }
 
+/// What a command that came to nothing has written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub enum Outcome {
+    /// Nothing, and it will be the same again.
     Refused,
+    /// Nothing.
     NotWritten,
+    /// Nobody knows.
     Unknown,
 }
 

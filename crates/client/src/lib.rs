@@ -47,8 +47,9 @@
 //!
 //! **Invariants**
 //! - Every attempt of a command has the same key, so trying again cannot become a second event.
-//! - The answer is the right one of four: done, refused, not written, unknown. What says *not
-//!   written* is not under way any more.
+//! - The answer is the right one of four: done, refused, not written, unknown. It speaks of the
+//!   attempts of its own call; `docs/guarantees.md` says what one can still do that lies in a
+//!   connection which was lost.
 //! - Commands of one client to one workspace that get a receipt are carried out in the order in
 //!   which they were submitted, across answers of a busy server, broken connections and a server that
 //!   is killed.
@@ -89,3 +90,11 @@ pub use receipt::{NumberDrawn, Receipt, Submitted};
 pub use retry::RetryPolicy;
 pub use subscription::Subscription;
 pub use workspace::{Submission, Workspace};
+
+/// What decides, without a network: for a simulator that drives it on time of its own.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::failure::{Failure, Outcome};
+    pub use crate::retry::Dice;
+    pub use crate::submitter::{BEHIND_THE_KEY, GivenUp, Pipeline, Sending, Target};
+}

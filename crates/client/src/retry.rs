@@ -37,7 +37,7 @@ impl RetryPolicy {
 
 /// Random numbers that need not be good ones (SplitMix64).
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(pub(crate) u64);
+pub struct Dice(pub u64);
 
 impl Dice {
     /// Dice that nobody else throws.

@@ -14,6 +14,7 @@
 use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, Stored};
 use seriatim_merkle::{Frontier, leaf_hash};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{
     LogEvent, ObserveError, RecordIds, RowKey, RowsRead, Sequencer, Sequences, Series, Settings,
     SettingsError, built_in,
@@ -117,7 +118,8 @@ impl Machine {
         numbers: &RowsRead,
     ) -> Result<Effects, Fault> {
         // A clock that was set back does not set the partition back.
-        let time = self.row.time.map_or(entry.time, |last| last.max(entry.time));
+        let last = self.row.time.filter(|_| !planted::is(Bug::TimeFromClock));
+        let time = last.map_or(entry.time, |last| last.max(entry.time));
         let applied = match &entry.body {
             Body::Command(command) => apply::command(self, time, command, rows, numbers),
             Body::Declare(declare) => apply::declare(self, declare, rows),
@@ -256,7 +258,9 @@ impl Machine {
             frontier.push(leaf_hash(bytes), &mut |node, hash| {
                 nodes.push(TreeNode { workspace, node, hash });
             });
-            numbers.frontier = Some(frontier.into_hashes());
+            if !planted::is(Bug::FrontierNotCarried) {
+                numbers.frontier = Some(frontier.into_hashes());
+            }
         }
         self.sequencer.observe(&numbers, read)?;
         Ok(nodes)

@@ -13,11 +13,14 @@
 use std::sync::{Arc, Weak};
 
 use seriatim_core::{Outcome, Outgoing};
+use seriatim_planted::{self as planted, Bug};
+use seriatim_storage::Schema;
 use seriatim_types::{AppSettings, Body, Delivered, PartitionRef};
 
 use crate::direct::Post;
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
-use crate::reads::Reader;
+use crate::partition::View;
+use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
 
 /// Carries messages between the partitions of a process.
@@ -66,19 +69,13 @@ impl Hosted {
         self.resumed();
     }
 
-    /// Delivers what is in the outbox for a partition, in order, if it begins with the message that
-    /// the partition waits for: without that one, the others would all be out of order.
+    /// Delivers what is in the outbox for a partition.
     fn deliver_outbox(self: &Arc<Self>, target: PartitionRef, expected: Option<u64>) {
         let view = self.running(SYSTEM).and_then(|system| system.shared.view());
         let Some(view) = view else { return };
-        let reader = Reader::new(&view, prefix_of(SYSTEM), self.store.schema());
-        let messages = match reader.outbox(target) {
-            Ok(messages) => messages,
-            Err(failed) => return self.stop_system(&failed),
-        };
-        let first = messages.first().map(|first| first.delivery.number);
-        if expected.is_none_or(|expected| first.is_some_and(|first| first <= expected)) {
-            messages.into_iter().for_each(|message| self.deliver(message));
+        match outbox_of(&view, self.store.schema(), target, expected) {
+            Ok(messages) => messages.into_iter().for_each(|message| self.deliver(message)),
+            Err(failed) => self.stop_system(&failed),
         }
     }
 
@@ -89,25 +86,70 @@ impl Hosted {
         let hosted = Arc::downgrade(self);
         let answer = move |reply| {
             let Some(hosted) = Weak::upgrade(&hosted) else { return };
-            match reply {
-                Reply::Applied(Outcome::Received { .. }) => {
-                    let delivered = Delivered { target, first: number, through: number };
+            match after(target, number, &reply) {
+                Next::Tell(delivered) => {
                     if let Some(system) = hosted.running(SYSTEM) {
                         system.request(Body::Delivered(delivered), |_| ());
                     }
                 }
-                // It has overtaken others, which the partition was sent when it began to serve.
-                Reply::Applied(Outcome::OutOfOrder { expected }) => {
-                    hosted.deliver_outbox(target, Some(expected));
-                }
-                // It stays in the outbox until the partition serves.
-                Reply::Applied(_)
-                | Reply::Busy(_)
-                | Reply::NotWritten { .. }
-                | Reply::Unknown { .. }
-                | Reply::Stopped(_) => {}
+                Next::Again { expected } => hosted.deliver_outbox(target, Some(expected)),
+                Next::Wait => {}
             }
         };
         self.start(target).request(Body::Delivery(delivery), answer);
     }
+}
+
+/// What follows when a message was answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Its source is told.
+    Tell(Delivered),
+    /// It has overtaken others, which the partition was sent when it began to serve: the outbox
+    /// goes again.
+    Again {
+        /// The message that the partition waits for.
+        expected: u64,
+    },
+    /// It stays in the outbox until the partition serves.
+    Wait,
+}
+
+/// What follows when a message was answered.
+#[must_use]
+pub fn after(target: PartitionRef, number: u64, reply: &Reply) -> Next {
+    let tell = Next::Tell(Delivered { target, first: number, through: number });
+    match reply {
+        Reply::Applied(Outcome::Received { .. }) => tell,
+        Reply::Applied(Outcome::OutOfOrder { expected }) => Next::Again { expected: *expected },
+        Reply::Applied(_)
+        | Reply::Busy(_)
+        | Reply::NotWritten { .. }
+        | Reply::Unknown { .. }
+        | Reply::Stopped(_) => {
+            if planted::is(Bug::OutboxForgets) {
+                tell
+            } else {
+                Next::Wait
+            }
+        }
+    }
+}
+
+/// What is in the outbox for a partition, in order, if it begins with the message that the
+/// partition waits for: without that one, the others would all be out of order.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn outbox_of(
+    view: &View,
+    schema: &Schema,
+    target: PartitionRef,
+    expected: Option<u64>,
+) -> Result<Vec<Outgoing>, ReadFailed> {
+    let messages = Reader::new(view, prefix_of(SYSTEM), schema).outbox(target)?;
+    let first = messages.first().map(|first| first.delivery.number);
+    let is_wanted = expected.is_none_or(|expected| first.is_some_and(|first| first <= expected));
+    Ok(if is_wanted { messages } else { Vec::new() })
 }

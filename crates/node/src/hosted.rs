@@ -25,7 +25,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 
 /// The partition that holds the apps and their definitions.
-pub(crate) const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
+pub const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
 
 /// The one life of a partition's data that there is without snapshots.
 const INCARNATION: Incarnation = Incarnation(1);
@@ -279,12 +279,15 @@ impl Running {
     }
 }
 
-pub(crate) fn prefix_of(partition: PartitionRef) -> PartitionPrefix {
+/// Where the keys of a partition begin.
+#[must_use]
+pub fn prefix_of(partition: PartitionRef) -> PartitionPrefix {
     let PartitionRef { app, partition } = partition;
     PartitionPrefix { app, partition, incarnation: INCARNATION }
 }
 
-pub(crate) fn partitions_of(app: AppId, count: u16) -> impl Iterator<Item = PartitionRef> {
+/// All partitions of an app.
+pub fn partitions_of(app: AppId, count: u16) -> impl Iterator<Item = PartitionRef> {
     (0..count).map(move |index| PartitionRef { app, partition: PartitionId(index) })
 }
 

@@ -31,3 +31,14 @@ pub use settings::Settings;
 pub use subscription::{Log, SubscribeError, Subscription};
 pub use tables::schema;
 pub use watch::{Changed, Interest};
+
+/// What a driver of partitions is made of, for one that runs them on a thread and a time of its
+/// own.
+#[doc(hidden)]
+pub mod parts {
+    pub use crate::chain::Link;
+    pub use crate::delivery::{Next, after, outbox_of};
+    pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
+    pub use crate::partition::{Observer, causes};
+    pub use crate::shared::Shared;
+}

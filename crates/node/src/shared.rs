@@ -11,7 +11,7 @@ use crate::watch::{Changed, Interest, Slot, Watchers};
 
 /// What others see of a partition.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub struct Shared {
     seen: Mutex<Seen>,
 }
 
@@ -24,17 +24,20 @@ struct Seen {
 }
 
 impl Shared {
-    pub(crate) fn new(state: State) -> Self {
+    /// A partition that was not seen yet.
+    #[must_use]
+    pub fn new(state: State) -> Self {
         let watchers = Watchers::default();
         Self { seen: Mutex::new(Seen { view: None, state, is_over: false, watchers }) }
     }
 
     /// What readers may see; `None` before the partition has served for the first time.
-    pub(crate) fn view(&self) -> Option<View> {
+    pub fn view(&self) -> Option<View> {
         self.seen().view.clone()
     }
 
-    pub(crate) fn state(&self) -> State {
+    /// What it is doing.
+    pub fn state(&self) -> State {
         self.seen().state.clone()
     }
 
@@ -44,7 +47,7 @@ impl Shared {
     }
 
     /// Whether it takes requests, and can be read.
-    pub(crate) fn serves(&self) -> bool {
+    pub fn serves(&self) -> bool {
         let seen = self.seen();
         seen.view.is_some() && seen.state == State::Serving && !seen.is_over
     }
@@ -66,7 +69,8 @@ impl Shared {
         }
     }
 
-    pub(crate) fn publish(&self, view: View, touched: &[WorkspaceId]) {
+    /// Shows what is durable now, and tells those who wait for it.
+    pub fn publish(&self, view: View, touched: &[WorkspaceId]) {
         let mut seen = self.seen();
         // The old one may be the last to hold its snapshot. It goes when the lock is free.
         let before = seen.view.replace(view);
@@ -77,7 +81,7 @@ impl Shared {
     }
 
     /// Shows the same as before, by a younger snapshot.
-    pub(crate) fn renew(&self, snapshot: Arc<dyn Snapshot>) {
+    pub fn renew(&self, snapshot: Arc<dyn Snapshot>) {
         let mut seen = self.seen();
         let before = seen.view.take();
         seen.view = before.as_ref().map(|view| View { snapshot, ..view.clone() });
@@ -85,7 +89,8 @@ impl Shared {
         drop(before);
     }
 
-    pub(crate) fn set_state(&self, state: State) {
+    /// It does something else now.
+    pub fn set_state(&self, state: State) {
         let mut seen = self.seen();
         if seen.state != state {
             seen.state = state;
@@ -93,7 +98,8 @@ impl Shared {
         }
     }
 
-    pub(crate) fn end(&self) {
+    /// Its thread has ended.
+    pub fn end(&self) {
         let mut seen = self.seen();
         seen.is_over = true;
         Self::tell_all(seen);

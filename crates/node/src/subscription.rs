@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::Committed;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::Schema;
 use seriatim_types::{PartitionId, WorkspaceId, WorkspaceRef};
 
@@ -81,7 +82,9 @@ pub enum SubscribeError {
 }
 
 impl Subscription {
-    pub(crate) fn new(
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(
         shared: Arc<Shared>,
         schema: Schema,
         prefix: PartitionPrefix,
@@ -93,7 +96,9 @@ impl Subscription {
             Log::Partition(_) => Followed::Partition,
             Log::Workspace(workspace) => Followed::Named(workspace),
         };
-        Self { shared, schema, prefix, followed, next: from.max(1), is_live: false, lag_max }
+        let back = u64::from(planted::is(Bug::SubscriptionRepeats));
+        let next = from.saturating_sub(back).max(1);
+        Self { shared, schema, prefix, followed, next, is_live: false, lag_max }
     }
 
     /// The offset of the next event that it gives.
@@ -168,7 +173,7 @@ impl Subscription {
             let Some(found) = reader.workspace(workspace)? else { return Ok(Vec::new()) };
             self.followed = Followed::Workspace(found.id);
         }
-        let (events, last) = match &self.followed {
+        let (mut events, last) = match &self.followed {
             Followed::Workspace(workspace) => (
                 reader.events(*workspace, self.next, PAGE_EVENTS)?,
                 reader.last_offset(*workspace)?,
@@ -185,7 +190,11 @@ impl Subscription {
         // A reader gives events without a hole, from the one that was asked for.
         let given = u64::try_from(events.len()).expect("a page is short");
         self.next = self.next.saturating_add(given);
-        self.is_live |= self.next > last;
+        let catches_up = !self.is_live && self.next > last;
+        self.is_live |= catches_up;
+        if catches_up && planted::is(Bug::SubscriptionSeam) {
+            events.pop();
+        }
         Ok(events)
     }
 }

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use hashlink::LruCache;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{KindId, Number, PartitionOffset, SequenceId};
 
 use crate::counters::Counters;
@@ -268,6 +269,9 @@ impl Sequencer {
         let mut draws = Draws { workspace, kind, time, first, reading, row, client, event };
         let drawn = draws.draw(&self.sequences, built_in::WORKSPACE_OFFSETS);
         draws.event.workspace = drawn.map_err(|_| BeginError::LogFull)?.number;
+        if planted::is(Bug::DrawForRefused) {
+            self.cache.insert(RowKey::Workspace(workspace), draws.row.clone());
+        }
         Ok(draws)
     }
 
@@ -379,7 +383,11 @@ impl Sequencer {
             let definition = self.sequences.get(kind, sequence);
             let definition =
                 definition.ok_or(ObserveError::UnknownSequence { workspace, sequence })?;
-            row.merge(*series, &definition.ranges, *number);
+            if planted::is(Bug::LastWinsMerge) {
+                row.set(*series, *number);
+            } else {
+                row.merge(*series, &definition.ranges, *number);
+            }
         }
         if let Some(frontier) = &event.frontier {
             row.frontier_mut().clone_from(frontier);
@@ -569,7 +577,8 @@ impl Sequencer {
     /// The latest of what is staged, or what waits for a checkpoint.
     fn find_beside_cache(&self, key: &RowKey) -> Option<&Row> {
         let staged = self.staged_rows.get(key).map(|(_, row)| row);
-        staged.or_else(|| self.unflushed.get(key))
+        let is_forgotten = planted::is(Bug::UnflushedForgotten);
+        staged.or_else(|| self.unflushed.get(key).filter(|_| !is_forgotten))
     }
 }
 

@@ -26,6 +26,8 @@ pub(super) struct Package {
     pub(super) is_member: bool,
     /// Names of all declared dependencies, optional ones too, that are not for development.
     pub(super) declared: BTreeSet<String>,
+    /// What its features and its dependencies turn on: by whom, and what.
+    pub(super) turns_on: Vec<(String, String)>,
     /// Resolved dependencies by id, and whether each is for development only.
     edges: Vec<(String, bool)>,
 }
@@ -49,9 +51,14 @@ impl Metadata {
             let id = text(package, "id")?;
             let manifest = text(package, "manifest_path")?;
             let mut declared = BTreeSet::new();
+            let mut turns_on = features(package)?;
             for dependency in list(package, "dependencies")? {
+                let name = text(dependency, "name")?;
+                for feature in list(dependency, "features")?.iter().filter_map(Value::as_str) {
+                    turns_on.push(("a dependency".to_owned(), format!("{name}/{feature}")));
+                }
                 if !is_dev(dependency) {
-                    declared.insert(text(dependency, "name")?.to_owned());
+                    declared.insert(name.to_owned());
                 }
             }
             let package = Package {
@@ -62,6 +69,7 @@ impl Metadata {
                 manifest: manifest.strip_prefix(&root).unwrap_or(manifest).to_owned(),
                 is_member: members.contains(&id),
                 declared,
+                turns_on,
                 edges: Vec::new(),
             };
             packages.insert(id.to_owned(), package);
@@ -110,6 +118,17 @@ impl Metadata {
     }
 }
 
+/// Each feature with each thing that it turns on.
+fn features(package: &Value) -> Result<Vec<(String, String)>> {
+    let features = package.get("features").context("cargo metadata lacks `features`")?;
+    let mut all = Vec::new();
+    for name in features.as_object().into_iter().flat_map(|features| features.keys()) {
+        let turned_on = list(features, name)?.iter().filter_map(Value::as_str);
+        all.extend(turned_on.map(|what| (name.clone(), what.to_owned())));
+    }
+    Ok(all)
+}
+
 fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str> {
     value.get(key).and_then(Value::as_str).with_context(|| format!("cargo metadata lacks `{key}`"))
 }
@@ -144,6 +163,7 @@ impl Metadata {
                 manifest: format!("crates/{}/Cargo.toml", name.trim_start_matches("seriatim-")),
                 is_member,
                 declared: normal.filter_map(|it| Some(it.split_once('@')?.0.to_owned())).collect(),
+                turns_on: Vec::new(),
                 edges: dependencies.iter().map(edge).collect(),
             };
             ((*id).to_owned(), package)
@@ -162,8 +182,10 @@ mod tests {
     fn the_closure_follows_what_is_compiled_in_and_nothing_else() {
         let package = |id: &str| {
             json!({"id": id, "name": id, "version": "1.0.0", "source": null, "license": null,
-                "manifest_path": format!("/r/{id}/Cargo.toml"), "dependencies": [
-                    {"name": "b", "kind": null}, {"name": "c", "kind": "dev"}]})
+                "manifest_path": format!("/r/{id}/Cargo.toml"),
+                "features": {"default": [], "fast": ["b/fast", "dep:c"]},
+                "dependencies": [{"name": "b", "kind": null, "features": []},
+                    {"name": "c", "kind": "dev", "features": ["all"]}]})
         };
         let edge = |to: &str, kinds: &[Value]| json!({"pkg": to, "dep_kinds": kinds});
         let (normal, dev, build) =
@@ -179,5 +201,7 @@ mod tests {
         let (id, member) = metadata.members().next().unwrap();
         assert_eq!((id, member.manifest.as_str()), ("a", "a/Cargo.toml"));
         assert_eq!(member.declared, BTreeSet::from(["b".to_owned()]));
+        let turns_on = [("fast", "b/fast"), ("fast", "dep:c"), ("a dependency", "c/all")];
+        assert_eq!(member.turns_on, turns_on.map(|(who, what)| (who.to_owned(), what.to_owned())));
     }
 }

@@ -10,6 +10,7 @@ mod licences;
 mod links;
 mod markdown;
 mod metadata;
+mod planted;
 mod purity;
 mod rings;
 mod rust;
@@ -52,6 +53,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let metadata = Metadata::read(root)?;
     let mut findings = [
         rings::check(&tree, &metadata),
+        planted::check(&tree, &metadata),
         purity::check(&tree),
         sizes::check(&tree),
         words::check(&tree),

@@ -9,6 +9,7 @@ mod failures;
 mod pages;
 mod process;
 mod shop;
+mod sim;
 mod tools;
 mod verify;
 mod wrong;

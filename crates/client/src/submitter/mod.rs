@@ -31,13 +31,13 @@ use tonic::Status;
 use tonic::transport::Channel;
 
 use self::outgoing::Outgoing;
-use self::pipeline::{GivenUp, Pipeline};
 use crate::error::Error;
 use crate::failure::{Failure, Outcome};
 use crate::key::Key;
 use crate::retry::{Dice, RetryPolicy};
 
-pub(crate) use self::pipeline::Target;
+pub use self::pipeline::{GivenUp, Pipeline, Sending, Target};
+pub use self::verdict::BEHIND_THE_KEY;
 
 /// How many commands may wait for their answers. Whoever sends more does not look at answers.
 const PENDING_MAX: usize = 65_536;
@@ -203,7 +203,7 @@ impl Shared {
 
     /// Waits until there is a command.
     async fn work(&self) {
-        while self.lock().pipeline.len() == 0 {
+        while self.lock().pipeline.unsettled() == 0 {
             self.has_work.notified().await;
         }
     }
@@ -215,7 +215,7 @@ impl State {
         if self.has_ended {
             return Some(ended());
         }
-        (self.pipeline.len() >= PENDING_MAX).then(|| {
+        (self.pipeline.unsettled() >= PENDING_MAX).then(|| {
             let message = format!("{PENDING_MAX} commands of this client wait for their answers");
             Error::new("BUSY", message).retryable(None).with("reason", "client_queue_full")
         })

@@ -52,7 +52,7 @@ impl Stream for Outgoing {
         if state.stream != *number {
             return Poll::Ready(None);
         }
-        if let Some(sending) = state.pipeline.next() {
+        if let Some(sending) = state.pipeline.send_next() {
             return Poll::Ready(Some(said.request(&shared.client, &sending)));
         }
         state.sender = Some(context.waker().clone());

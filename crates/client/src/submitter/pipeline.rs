@@ -18,9 +18,11 @@
 //! - Each command is settled once, or forgotten.
 //! - While something of a generation is in flight, nothing of another one is.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use seriatim_planted::{self as planted, Bug};
 
 use super::verdict::{Verdict, given_up, judge};
 use crate::error::Error;
@@ -37,22 +39,24 @@ pub(super) const IN_FLIGHT_MAX: usize = 1024;
 pub(super) const IN_FLIGHT_FIRST: usize = 32;
 
 /// The workspace that a command is for.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Target {
-    pub(crate) app: String,
-    pub(crate) workspace: String,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Target {
+    /// The app.
+    pub app: String,
+    /// The workspace.
+    pub workspace: String,
 }
 
 /// All commands of a client that are not answered. `T` is what the caller keeps with each.
 #[derive(Debug)]
-pub(super) struct Pipeline<T> {
+pub struct Pipeline<T> {
     patience: Duration,
     policy: RetryPolicy,
     dice: Dice,
     last_id: u64,
     /// By id. All have the same patience, so the first one is also the first to give up.
     commands: BTreeMap<u64, Pending<T>>,
-    queues: HashMap<Arc<Target>, Queue>,
+    queues: BTreeMap<Arc<Target>, Queue>,
     /// Queues that may have something to send, in turns.
     ready: VecDeque<Arc<Target>>,
     /// Sent and not answered, also if nobody waits for the answer any more.
@@ -66,15 +70,20 @@ pub(super) struct Pipeline<T> {
 }
 
 /// What to send.
-pub(super) struct Sending<'a, T> {
-    pub(super) id: u64,
-    pub(super) generation: u64,
-    pub(super) target: &'a Target,
-    pub(super) job: &'a T,
+#[derive(Debug)]
+pub struct Sending<'a, T> {
+    /// By which the answer names it.
+    pub id: u64,
+    /// Of which generation it is.
+    pub generation: u64,
+    /// Where to.
+    pub target: &'a Target,
+    /// What the caller keeps with it.
+    pub job: &'a T,
 }
 
 /// A command that was given up, and why.
-pub(super) type GivenUp<T> = (T, Failure);
+pub type GivenUp<T> = (T, Failure);
 
 #[derive(Debug)]
 struct Pending<T> {
@@ -106,14 +115,16 @@ struct TurnedAway {
 }
 
 impl<T> Pipeline<T> {
-    pub(super) fn new(patience: Duration, policy: RetryPolicy, dice: Dice) -> Self {
+    /// A pipeline without commands, each of which is given up after so long.
+    #[must_use]
+    pub fn new(patience: Duration, policy: RetryPolicy, dice: Dice) -> Self {
         Self {
             patience,
             policy,
             dice,
             last_id: 0,
             commands: BTreeMap::new(),
-            queues: HashMap::new(),
+            queues: BTreeMap::new(),
             ready: VecDeque::new(),
             in_flight: BTreeSet::new(),
             in_flight_max: IN_FLIGHT_FIRST,
@@ -124,7 +135,7 @@ impl<T> Pipeline<T> {
     }
 
     /// Takes a command, behind all that were taken before it. Returns its id.
-    pub(super) fn submit(&mut self, target: Arc<Target>, job: T, now: Instant) -> u64 {
+    pub fn submit(&mut self, target: Arc<Target>, job: T, now: Instant) -> u64 {
         self.last_id = self.last_id.checked_add(1).expect("2^64 commands take longer than a life");
         let (id, deadline) = (self.last_id, now.checked_add(self.patience).unwrap_or(now));
         let queue = self.queues.entry(target.clone()).or_default();
@@ -137,24 +148,28 @@ impl<T> Pipeline<T> {
     }
 
     /// How many are not settled.
-    pub(super) fn len(&self) -> usize {
+    pub fn unsettled(&self) -> usize {
         self.commands.len()
     }
 
-    /// Whether there is anything to send. It may be that [`next`](Self::next) finds nothing after
+    /// Whether there is anything to send. It may be that [`send_next`](Self::send_next) finds nothing after
     /// all, but then this says so afterwards.
-    pub(super) fn has_ready(&self) -> bool {
+    pub fn has_ready(&self) -> bool {
         let has_room = self.in_flight.len() < self.in_flight_max;
         has_room && self.turned_away.is_none() && !self.ready.is_empty()
     }
 
     /// The next command to send. It is in flight from here on.
-    pub(super) fn next(&mut self) -> Option<Sending<'_, T>> {
+    pub fn send_next(&mut self) -> Option<Sending<'_, T>> {
         while self.has_ready() {
             let target = self.ready.pop_front()?;
             let queue = self.queues.get_mut(&target).expect("a listed queue is kept");
             queue.is_listed = false;
-            let id = if queue.is_resting { None } else { queue.waiting.pop_first() };
+            let id = match queue.is_resting {
+                true => None,
+                false if planted::is(Bug::NewestFirst) => queue.waiting.pop_last(),
+                false => queue.waiting.pop_first(),
+            };
             let Some(id) = id else {
                 self.drop_if_empty(&target);
                 continue;
@@ -169,7 +184,7 @@ impl<T> Pipeline<T> {
     }
 
     /// Takes the answer to a command that is in flight. Returns it, if the command is settled by it.
-    pub(super) fn answered<R>(
+    pub fn answered<R>(
         &mut self,
         id: u64,
         answer: Result<R, Failure>,
@@ -187,11 +202,11 @@ impl<T> Pipeline<T> {
 
     /// The connection has broken: what is in flight may have been written, and is sent again in its
     /// order over the next one.
-    pub(super) fn broken(&mut self, error: &Error, now: Instant) {
+    pub fn broken(&mut self, error: &Error, now: Instant) {
         self.in_flight_max = IN_FLIGHT_FIRST;
         for id in std::mem::take(&mut self.in_flight) {
             if let Some(pending) = self.commands.get_mut(&id) {
-                pending.may_be_written = true;
+                pending.may_be_written |= !planted::is(Bug::UnknownIsNotWritten);
                 self.send_again(id, error.clone());
             }
         }
@@ -199,7 +214,7 @@ impl<T> Pipeline<T> {
     }
 
     /// Nothing can be sent at all, and waiting does not help: gives up everything.
-    pub(super) fn give_up_all(&mut self, error: &Error) -> Vec<GivenUp<T>> {
+    pub fn give_up_all(&mut self, error: &Error) -> Vec<GivenUp<T>> {
         let mut all = Vec::new();
         while let Some((&id, pending)) = self.commands.first_key_value() {
             let may_be_written = pending.may_be_written || self.in_flight.contains(&id);
@@ -211,12 +226,12 @@ impl<T> Pipeline<T> {
 
     /// Nobody waits for a command any more. It is not sent again; if it is in flight, it may be
     /// carried out.
-    pub(super) fn forget(&mut self, id: u64) {
+    pub fn forget(&mut self, id: u64) {
         self.remove(id);
     }
 
     /// Lets time pass: gives up what is too late, and ends the rest.
-    pub(super) fn tick(&mut self, now: Instant) -> Vec<GivenUp<T>> {
+    pub fn tick(&mut self, now: Instant) -> Vec<GivenUp<T>> {
         let mut late = Vec::new();
         while let Some((&id, pending)) = self.commands.first_key_value()
             && pending.deadline <= now
@@ -240,7 +255,7 @@ impl<T> Pipeline<T> {
 
     /// When [`tick`](Self::tick) has something to do, at the latest after the patience for one
     /// command: what is submitted meanwhile has more time.
-    pub(super) fn next_tick(&self, now: Instant) -> Instant {
+    pub fn next_tick(&self, now: Instant) -> Instant {
         let deadline = self.commands.first_key_value().map(|(_, pending)| pending.deadline);
         let deadline = deadline.or_else(|| now.checked_add(self.patience)).unwrap_or(now);
         let rest = self.rest_until.filter(|_| self.turned_away.is_none());
@@ -299,7 +314,9 @@ impl<T> Pipeline<T> {
             return;
         }
         let Some(TurnedAway { failures, retry_after }) = self.turned_away.take() else { return };
-        self.generation = self.generation.saturating_add(1);
+        if !planted::is(Bug::GenerationNotRaised) {
+            self.generation = self.generation.saturating_add(1);
+        }
         self.in_flight_max = self.in_flight_max.div_ceil(2);
         let delay = self.policy.delay(failures, retry_after, &mut self.dice);
         // Whoever rests already goes on together with these: one failure at a time costs the others

@@ -47,7 +47,7 @@ fn lost() -> Error {
 /// All that can be sent now, with their generations.
 fn sent<T: Copy>(pipeline: &mut Pipeline<T>) -> Vec<(T, u64)> {
     let mut all = Vec::new();
-    while let Some(sending) = pipeline.next() {
+    while let Some(sending) = pipeline.send_next() {
         all.push((*sending.job, sending.generation));
     }
     all
@@ -101,7 +101,7 @@ fn a_refusal_holds_up_nobody() {
 fn delays_grow_with_failures_in_a_row_and_a_success_ends_them() {
     let (mut pipeline, mut now) = (pipeline(1), Instant::now());
     let mut round = |pipeline: &mut Pipeline<char>, answer: Failure| {
-        let id = pipeline.next().unwrap().id;
+        let id = pipeline.send_next().unwrap().id;
         pipeline.answered::<()>(id, Err(answer), now);
         let delay = pipeline.next_tick(now) - now;
         now += delay;
@@ -114,7 +114,7 @@ fn delays_grow_with_failures_in_a_row_and_a_success_ends_them() {
     assert!(delays.iter().any(|delay| *delay > Duration::from_millis(100)), "{delays:?}");
     let asked = Failure { error: busy().error.retryable(Some(SECOND)), ..busy() };
     assert!(round(&mut pipeline, asked) >= SECOND, "the server asks for it");
-    let id = pipeline.next().unwrap().id;
+    let id = pipeline.send_next().unwrap().id;
     assert!(pipeline.answered::<()>(id, Ok(()), Instant::now()).is_some());
     pipeline.submit(workspace("w"), 'b', Instant::now());
     assert!(round(&mut pipeline, busy()) <= RetryPolicy::default().delay_first);
@@ -157,7 +157,7 @@ fn a_deadline_is_not_written_before_the_first_attempt_and_unknown_behind_one() {
             ('c', Outcome::NotWritten, None),
         ]
     );
-    assert_eq!(pipeline.len(), 0);
+    assert_eq!(pipeline.unsettled(), 0);
     pipeline.submit(workspace("4"), 'd', now);
     pipeline.broken(&lost(), now);
     assert_eq!(sent(&mut pipeline), [('d', 2)], "nothing of what was given up");
@@ -176,7 +176,7 @@ fn a_forgotten_command_is_not_sent_again_and_its_answer_goes_to_nobody() {
     assert_eq!(pipeline.answered::<()>(ids[0], Ok(()), now), None);
     pipeline.forget(ids[2]);
     pipeline.broken(&lost(), now);
-    assert_eq!((sent(&mut pipeline), pipeline.len()), (vec![], 0));
+    assert_eq!((sent(&mut pipeline), pipeline.unsettled()), (vec![], 0));
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn a_server_that_turns_commands_away_is_sent_half_as_many() {
     }
     for half in [32, 16, 8, 4, 2, 1, 1] {
         let mut ids = Vec::new();
-        while let Some(sending) = pipeline.next() {
+        while let Some(sending) = pipeline.send_next() {
             ids.push(sending.id);
         }
         assert_eq!(ids.len(), half);
@@ -353,7 +353,7 @@ impl World {
     }
 
     fn send(&mut self) {
-        if let Some(sending) = self.pipeline.next() {
+        if let Some(sending) = self.pipeline.send_next() {
             let (number, workspace) = *sending.job;
             let sent = Sent { id: sending.id, number, workspace, generation: sending.generation };
             self.streams.last_mut().unwrap().requests.push_back(sent);
@@ -416,7 +416,7 @@ impl World {
             self.deliver();
             self.pass(Duration::from_millis(1));
             let is_done = self.streams.iter().all(|stream| stream.requests.is_empty());
-            if is_done && self.pipeline.len() == 0 {
+            if is_done && self.pipeline.unsettled() == 0 {
                 return;
             }
         }

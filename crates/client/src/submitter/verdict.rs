@@ -20,7 +20,7 @@ use crate::failure::{Failure, Outcome};
 
 /// Codes that are found only after a command's key was looked up and not found, or found with
 /// another command. The order in which the server looks is part of its contract.
-const BEHIND_THE_KEY: &[&str] = &[
+pub const BEHIND_THE_KEY: &[&str] = &[
     "IDEMPOTENCY_KEY_REUSED",
     "DEADLINE_EXCEEDED",
     "KEY_WINDOW_FULL",

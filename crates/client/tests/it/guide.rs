@@ -43,7 +43,7 @@ async fn the_guide_is_run() -> Result<(), Box<dyn std::error::Error>> {
         }
         Err(SubmitError::Refused { error, .. }) => return Err(error.into()),
 
-        // Not written, and nothing of it is under way: send it again, with any key.
+        // Not written by any attempt of this call: send it again.
         Err(SubmitError::NotWritten { error, .. }) => return Err(error.into()),
 
         // Perhaps written: send it again with the same key. That resolves it.

@@ -2,6 +2,7 @@
 //! message is recognised for ever, however often it is sent.
 
 use seriatim_codec::{Stored, encode_number};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::Sequencer;
 use seriatim_types::{Definition, Delivery, Message};
 
@@ -21,11 +22,11 @@ pub(crate) fn delivery(
     let mut draft = Draft::new(rows);
     let cursor = machine.home.inbox(delivery.source);
     let last = draft.read_number(None, &cursor)?.unwrap_or(0);
-    if delivery.number <= last {
+    if delivery.number <= last && !planted::is(Bug::DeliveryTwice) {
         return Ok(Effects::only(Outcome::Received { is_new: false }));
     }
     let expected = last.saturating_add(1);
-    if delivery.number != expected {
+    if delivery.number > expected {
         return Ok(Effects::only(Outcome::OutOfOrder { expected }));
     }
     match &delivery.message {

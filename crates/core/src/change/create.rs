@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use seriatim_codec::Stored;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::IdClass;
 use seriatim_types::{
     Change, FieldTemplates, Name, Number, RecordClass, RecordRow, TrustLevel, WorkspaceId,
@@ -51,12 +52,13 @@ pub(super) fn decide(
     }
     let fields = fill_fields(create.fields, deciding.numbers, part);
     check_size(&fields, deciding.limits())?;
+    let as_asked = |id| Number::new(id).filter(|_| planted::is(Bug::RawParentKept));
     Ok(Change::Create {
         raw: u16::try_from(create.id).ok().filter(|_| is_raw),
         id,
         kind: create.kind.clone(),
         class: definition.class,
-        parent: parent.map(|(_, parent)| parent),
+        parent: parent.map(|(asked, real)| as_asked(asked).unwrap_or(real)),
         fields,
     })
 }

@@ -1,5 +1,6 @@
 //! The end of a record. Its id is not drawn again; somebody may import it.
 
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{Change, Number, RecordClass, RecordRow};
 
 use super::update::existing;
@@ -22,7 +23,7 @@ pub(super) fn evolve(draft: &mut Draft<'_>, home: Home, at: At, id: Number) -> R
     let key = home.record(at.workspace, id);
     let row: Option<RecordRow> = draft.read(Some(at.workspace), &key)?;
     let row = row.ok_or_else(|| at.unfounded("it removes a record that is not there"))?;
-    if row.class == RecordClass::C {
+    if row.class == RecordClass::C && !planted::is(Bug::DeleteLeavesKindRow) {
         draft.delete(home.record_of_kind(at.workspace, &row.kind, id));
     }
     draft.delete(key);

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use seriatim_codec::Stored;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{Change, Condition, EntityKey, EntityRow, Template, Time, WorkspaceId};
 
 use super::{Deciding, Stop};
@@ -76,6 +77,10 @@ pub(super) fn check(
         row.map(|row| Current { version: row.version, value: value(row) })
     };
     let key = || key.clone();
+    let is_other = |row: &EntityRow, expected: u64| match planted::is(Bug::VersionAtLeast) {
+        true => row.version < expected,
+        false => row.version != expected,
+    };
     match (condition, row) {
         (Some(Condition::Exists), None) => Err(Refusal::KeyNotFound { key: key() }),
         (Some(Condition::Absent), Some(_)) => {
@@ -83,7 +88,7 @@ pub(super) fn check(
             Err(Refusal::KeyExists { key: key(), current })
         }
         (Some(Condition::Version(expected)), row)
-            if row.is_none_or(|row| row.version != *expected) =>
+            if row.is_none_or(|row| is_other(row, *expected)) =>
         {
             let subject = Subject::Entity(key());
             Err(Refusal::VersionMismatch { subject, current: current() })

@@ -1,6 +1,7 @@
 //! The end of an entity. Removing one that is not there changes nothing and is no mistake: ask for
 //! `exists` where it would be one.
 
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{Change, Condition, EntityKey, WorkspaceId};
 
 use super::set::{check, forget_expiry};
@@ -27,7 +28,7 @@ pub(super) fn evolve(
     key: &EntityKey,
 ) -> Result<(), Fault> {
     // Also one whose time is over and that was not swept yet.
-    if forget_expiry(draft, home, workspace, key)? {
+    if planted::is(Bug::UnsetLeavesExpiry) || forget_expiry(draft, home, workspace, key)? {
         draft.delete(home.entity(workspace, key));
     }
     Ok(())

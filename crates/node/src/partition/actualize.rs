@@ -220,7 +220,7 @@ pub(crate) fn unusable(error: &dyn std::error::Error) -> Reason {
 }
 
 /// An error with all that it comes from.
-pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+pub fn causes(error: &dyn std::error::Error) -> String {
     let mut what = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

@@ -7,6 +7,7 @@ use seriatim_codec::{
     CheckpointHead, PartitionPrefix, Table as RowTable, encode_row, head_key, tree_node_key,
 };
 use seriatim_core::{Effects, Machine, Outgoing, RowChange, Rows, TreeNode, Write};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
 use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
@@ -117,6 +118,9 @@ impl<R> Partition<R> {
             match machine.apply(entry, &mut rows, &numbers) {
                 Ok(effects) => {
                     bytes = bytes.saturating_add(size_of_writes(&effects.writes));
+                    if let Some(observer) = &mut self.observer {
+                        observer(entry, &effects);
+                    }
                     applied.add(handle, effects);
                 }
                 Err(fault) => {
@@ -144,13 +148,23 @@ impl<R> Partition<R> {
             // Refusals and repetitions change nothing, but wait for what they were decided on.
             return self.fly(replies, wake);
         }
-        writes.push(self.machine().partition_write());
-        writes.iter().for_each(|write| self.cache.write(write));
+        if !planted::is(Bug::PartitionRowLater) {
+            writes.push(self.machine().partition_write());
+        }
+        if !planted::is(Bug::StaleRowCache) {
+            writes.iter().for_each(|write| self.cache.write(write));
+        }
         let mut batch = batch_of(&self.tables, writes);
         let checkpoint = self.take_checkpoint(now, &mut batch);
-        let committed = self.tables.store.commit(batch);
+        let mut committed = self.tables.store.commit(batch);
+        if planted::is(Bug::PartitionRowLater) && committed.is_ok() {
+            let own = vec![self.machine().partition_write()];
+            committed = self.tables.store.commit(batch_of(&self.tables, own));
+        }
         self.report_checkpoint(now, checkpoint, committed.is_ok());
-        if let Err(error) = committed {
+        if let Err(error) = committed
+            && !planted::is(Bug::CommitErrorSwallowed)
+        {
             return self.not_committed(now, &error, replies);
         }
         for ticket in tickets {
@@ -194,7 +208,16 @@ impl<R> Partition<R> {
             let series = row.iter().map(|(Series { sequence, year }, last)| (sequence, year, last));
             batch.put(numbers, number_key(prefix, key), encode_row(series, row.frontier()));
         }
-        let head = CheckpointHead { epoch: Epoch(0), through: checkpoint.through };
+        let through = match checkpoint.through {
+            Some(last) if planted::is(Bug::CheckpointOneTooFar) => last.next(),
+            last => last,
+        };
+        let head = CheckpointHead { epoch: Epoch(0), through };
+        if planted::is(Bug::CheckpointHeadFirst) {
+            let mut alone = Batch::new();
+            alone.put(numbers, head_key(prefix), head.encode());
+            tables.store.commit(alone).ok();
+        }
         batch.put(numbers, head_key(prefix), head.encode());
         for TreeNode { workspace, node, hash } in &self.nodes {
             let key = tree_node_key(prefix, *workspace, node.level, node.index);
@@ -244,8 +267,12 @@ impl<R> Partition<R> {
         touched.dedup();
         self.in_flight = self.in_flight.saturating_add(1);
         let view = View { snapshot, offset, time };
+        let (early, replies) = match planted::is(Bug::AnswerBeforeSync) {
+            true => (replies, Vec::new()),
+            false => (Vec::new(), replies),
+        };
         let flight = Some(Flight { replies, touched, messages, view });
-        Step { replies: Vec::new(), flight, has_more: !self.queue.is_empty() || self.has_more_due }
+        Step { replies: early, flight, has_more: !self.queue.is_empty() || self.has_more_due }
     }
 
     /// A commit did not happen, or may not have.

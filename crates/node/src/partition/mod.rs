@@ -25,10 +25,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Machine, Outgoing, TreeNode};
+use seriatim_core::{Effects, Machine, Outgoing, TreeNode};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Busy as SequencerBusy, Progress};
 use seriatim_storage::{Snapshot, Store};
-use seriatim_types::{Body, PartitionOffset, Time, WorkspaceId};
+use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
 use crate::reply::{Busy, Reason, Reply};
 use crate::row_cache::RowCache;
@@ -37,7 +38,8 @@ use crate::tables::Tables;
 
 use actualize::Reading;
 
-pub(crate) use actualize::{causes, unusable};
+pub use actualize::causes;
+pub(crate) use actualize::unusable;
 
 /// How long a partition whose commit failed waits before it reads its log again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -60,7 +62,12 @@ pub struct Partition<R> {
     has_more_due: bool,
     /// When a commit failed and left the store as it was.
     failed_at: Option<Time>,
+    observer: Option<Observer>,
 }
+
+/// Told of every entry as it is applied, before anything is written: for a simulator that does the
+/// same once more, in its own way.
+pub type Observer = Box<dyn FnMut(&Entry, &Effects) + Send>;
 
 enum Phase {
     Actualizing(Box<Reading>),
@@ -131,7 +138,15 @@ impl<R> Partition<R> {
             ticked_at: Time(0),
             has_more_due: false,
             failed_at: None,
+            observer: None,
         }
+    }
+
+    /// The same, with somebody who is told of every entry that is applied.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn observed_by(self, observer: Observer) -> Self {
+        Self { observer: Some(observer), ..self }
     }
 
     /// Takes a request into the queue, or gives it back with the reason.
@@ -157,7 +172,8 @@ impl<R> Partition<R> {
             },
         };
         let queued = self.queue.len();
-        let is_full = queued >= self.settings.queue_max && !is_told;
+        let has_room = queued < self.settings.queue_max || planted::is(Bug::QueueUnbounded);
+        let is_full = !has_room && !is_told;
         match refused.or_else(|| is_full.then_some(Reply::Busy(Busy::QueueFull { queued }))) {
             Some(reply) => Err((handle, reply)),
             None => {
@@ -207,7 +223,9 @@ impl<R> Partition<R> {
         self.failed_at = None;
         self.phase = Phase::Actualizing(Box::default());
         self.nodes.clear();
-        self.cache.clear();
+        if !planted::is(Bug::RestartKeepsCache) {
+            self.cache.clear();
+        }
         let why = "the partition was restarted".to_owned();
         self.drain(&Reply::NotWritten { why })
     }

@@ -2,6 +2,7 @@
 
 use seriatim_codec::{Table as RowTable, idempotency_key};
 use seriatim_core::{Committed, RECEIPT_VERSION, RowId, receipt};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::limits::EVENTS_PER_COMMAND_MAX;
 use seriatim_types::{
     ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Time, WorkspaceId,
@@ -72,7 +73,11 @@ impl Reader<'_> {
         let mut receipt = self.receipt_of(first, count)?;
         if include_proof {
             let last = receipt.last_offset;
-            match self.inclusion(receipt.workspace, last, last.get()) {
+            let size = match planted::is(Bug::ProofOfToday) {
+                true => self.last_offset(receipt.workspace)?,
+                false => last.get(),
+            };
+            match self.inclusion(receipt.workspace, last, size) {
                 Ok(proof) => receipt.proof = Some(Box::new(proof)),
                 Err(ProofFailed::Nodes(failed)) => return Err(failed),
                 Err(ProofFailed::OutOfRange { .. }) => {

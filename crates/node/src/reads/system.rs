@@ -12,7 +12,11 @@ use crate::hosted::SYSTEM;
 
 impl Reader<'_> {
     /// All apps with their definitions, by name.
-    pub(crate) fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read.
+    pub fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         let rows = self.rows_of(&apps_prefix(self.prefix))?;
         rows.into_iter().map(|row| decode(row_of(&row), &row.value)).collect()
     }

@@ -46,6 +46,10 @@ fn behind_a_command_that_found_the_queue_full_nothing_is_written() {
     let node = Node::open(gate.store.clone(), Arc::new(SystemClock::new()), settings);
     assert!(node.wait_until_ready(PATIENCE));
     set_up(&node);
+    // A definition can be seen before its delivery is answered, and what is not answered counts. All
+    // of it is answered before this one is.
+    let answered = node.submit_and_wait(&name("shop"), ask("b", 2_000_000, "4"), PATIENCE);
+    assert!(matches!(answered, Ok(Reply::Applied(_))), "{answered:?}");
     gate.hold(true);
     let keys: Vec<u128> = KEYS.collect();
     let is_taken = |key| {

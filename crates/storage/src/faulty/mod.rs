@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use seriatim_planted::{self as planted, Bug};
 
 pub use self::dice::Dice;
 use self::unsynced::Unsynced;
@@ -356,13 +357,22 @@ struct FaultySnapshot {
     shared: Arc<Shared>,
 }
 
+impl FaultySnapshot {
+    fn rows(&self) -> &dyn Read {
+        match planted::is(Bug::LiveSnapshot) {
+            true => self.shared.inner.as_ref(),
+            false => self.inner.as_ref(),
+        }
+    }
+}
+
 impl Read for FaultySnapshot {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.shared.read(CallKind::Get, Some(table), || self.inner.get(table, key))
+        self.shared.read(CallKind::Get, Some(table), || self.rows().get(table, key))
     }
 
     fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.shared.read(CallKind::GetMany, None, || self.inner.get_many(keys))
+        self.shared.read(CallKind::GetMany, None, || self.rows().get_many(keys))
     }
 
     fn scan(
@@ -370,7 +380,7 @@ impl Read for FaultySnapshot {
         scan: &Scan,
         visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
     ) -> Result<ScanEnd, ScanError> {
-        self.shared.scan(self.inner.as_ref(), scan, visit)
+        self.shared.scan(self.rows(), scan, visit)
     }
 }
 

@@ -9,5 +9,5 @@ mod shop;
 pub use build::{changes, events};
 pub use model::{Answer, Applied, Model, Refused};
 pub use node::Node;
-pub use random::{Dice, History};
+pub use random::{Dice, History, Requests};
 pub use shop::{Shop, ShopSettings, command, name};

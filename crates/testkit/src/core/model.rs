@@ -26,12 +26,14 @@ mod stored;
 
 use std::collections::BTreeMap;
 
+use super::random::Writer;
 pub(super) use numbers::record_ids;
+use seriatim_storage::faulty::Dice;
 use seriatim_types::{
-    Body, ClientId, Declare, Definition, Definitions, Delivered, Delivery, DueEntity, DueKey,
-    EntityKey, Entry, Event, FieldName, Fingerprint, Key, KindId, Message, Name, PartitionOffset,
-    PartitionRef, Receipt, RecordClass, RecordDefinition, Retention, SequenceDefinition,
-    SequenceId, Tick, Time, Unknown, WorkspaceId, WorkspaceRef, Year,
+    Body, ClientId, Command, Declare, Definition, Definitions, Delivered, Delivery, DueEntity,
+    DueKey, EntityKey, Entry, Event, FieldName, Fingerprint, Key, KindId, Message, Name,
+    PartitionOffset, PartitionRef, Receipt, RecordClass, RecordDefinition, Retention,
+    SequenceDefinition, SequenceId, Tick, Time, Unknown, WorkspaceId, WorkspaceRef, Year,
 };
 
 /// A partition: what it holds and its log.
@@ -234,6 +236,44 @@ impl Model {
             tick.keys_through = PartitionOffset::new(first + u64::from(event.count) - 1);
         }
         Entry { time, body: Body::Tick(tick) }
+    }
+
+    /// A command that could come now, from a client to a workspace of this partition.
+    #[must_use]
+    pub fn random_command(
+        &self,
+        dice: Dice,
+        workspace: WorkspaceRef,
+        client: ClientId,
+        key: Key,
+        now: Time,
+    ) -> Command {
+        let time = self.state.time.max(now);
+        Writer::new(dice, &self.state, &workspace, time).command(workspace, client, key)
+    }
+
+    /// A partition that was opened again goes on from the time that is stored: entries that were
+    /// refused leave none.
+    pub fn set_time(&mut self, time: Time) {
+        self.state.time = time;
+    }
+
+    /// Its log.
+    #[must_use]
+    pub fn log(&self) -> &[Event] {
+        &self.log
+    }
+
+    /// What is defined there.
+    #[must_use]
+    pub fn definitions(&self) -> Option<&Definitions> {
+        self.state.definitions.as_ref()
+    }
+
+    /// The time of its last entry.
+    #[must_use]
+    pub fn time(&self) -> Time {
+        self.state.time
     }
 
     /// The receipt that a repeated command is answered with.

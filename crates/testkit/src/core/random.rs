@@ -25,8 +25,8 @@ use seriatim_types::{
     PartitionId, PartitionOffset, PartitionRef, Retention, Tick, Time, WorkspaceId, WorkspaceRef,
 };
 
-use self::command::Writer;
-use self::definition::Requests;
+pub(super) use self::command::Writer;
+pub use self::definition::Requests;
 use super::model::{Model, name_hash};
 use super::name;
 

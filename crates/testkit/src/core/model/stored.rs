@@ -87,8 +87,9 @@ impl Model {
         events.map(|event| leaf_hash(&event.to_bytes())).collect()
     }
 
-    /// All rows but those of numbers and trees.
-    fn rows(&self) -> BTreeMap<RowId, Bytes> {
+    /// All rows but those of numbers and trees, which are caches of the log.
+    #[must_use]
+    pub fn rows(&self) -> BTreeMap<RowId, Bytes> {
         let (app, partition) = (self.state.partition.app, self.state.partition.partition);
         let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
         let mut rows = BTreeMap::new();

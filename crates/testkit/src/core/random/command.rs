@@ -20,7 +20,7 @@ const NO_IDS: [u64; 5] = [0, 66_047, 200_000, NUMBER_MAX + 1, u64::MAX];
 
 /// Writes one command.
 #[derive(Debug)]
-pub(super) struct Writer<'a> {
+pub(in crate::core) struct Writer<'a> {
     dice: Dice,
     /// The workspace as it is.
     held: Option<&'a Workspace>,
@@ -60,7 +60,7 @@ struct Blank {
 }
 
 impl<'a> Writer<'a> {
-    pub(super) fn new(
+    pub(in crate::core) fn new(
         mut dice: Dice,
         state: &'a State,
         workspace: &WorkspaceRef,
@@ -89,7 +89,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(super) fn command(
+    pub(in crate::core) fn command(
         mut self,
         workspace: WorkspaceRef,
         client: ClientId,

@@ -11,11 +11,12 @@ use super::{one_in, pick};
 
 /// What was asked for so far. Most of what comes next is nearly the same.
 #[derive(Debug)]
-pub(super) struct Requests(Vec<DefineRequest>);
+pub struct Requests(Vec<DefineRequest>);
 
 impl Requests {
     /// An app with a bit of everything, whose limits are soon reached.
-    pub(super) fn new(dice: &mut Dice, partitions: u16) -> Self {
+    #[must_use]
+    pub fn new(dice: &mut Dice, partitions: u16) -> Self {
         let windows = [
             (Retention::Milliseconds(15_000), 20),
             (Retention::Milliseconds(120_000), 80),
@@ -58,12 +59,14 @@ impl Requests {
     }
 
     /// What the app begins with.
-    pub(super) fn opening(&self) -> Vec<Define> {
+    #[must_use]
+    pub fn opening(&self) -> Vec<Define> {
         self.0.iter().cloned().map(|request| Define { app: name("shop"), request }).collect()
     }
 
     /// Something new, something known, or something known and changed.
-    pub(super) fn next(&mut self, dice: &mut Dice) -> Define {
+    #[must_use]
+    pub fn next(&mut self, dice: &mut Dice) -> Define {
         let known = [pick(dice, &self.0), self.0[0].clone()];
         if one_in(dice, 6) {
             let request = pick(dice, &known);

@@ -1,0 +1,198 @@
+//! The bugs: what each does, and which law it breaks.
+
+/// Writes each bug once: its sentence, its name and its law stay together.
+macro_rules! bugs {
+    ($($(#[doc = $story:literal])+ $bug:ident: $name:literal, $law:ident;)+) => {
+        /// A bug that somebody could have made.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Bug {
+            $($(#[doc = $story])+ $bug,)+
+        }
+
+        impl Bug {
+            /// All of them, by where they are planted.
+            pub const ALL: &[Self] = &[$(Self::$bug),+];
+
+            /// Its name, in kebab-case.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$bug => $name,)+
+                }
+            }
+
+            /// What it does.
+            #[must_use]
+            pub fn story(self) -> &'static str {
+                match self {
+                    $(Self::$bug => concat!($($story),+).trim(),)+
+                }
+            }
+
+            /// The law that it breaks.
+            #[must_use]
+            pub const fn law(self) -> Law {
+                match self {
+                    $(Self::$bug => Law::$law,)+
+                }
+            }
+        }
+    };
+}
+
+bugs! {
+    // The core decides.
+    /// A command whose key is known is carried out again.
+    SkipDuplicateCheck: "skip-duplicate-check", DuplicatesDie;
+    /// A key is forgotten ten seconds before its retention ends, to allow for other clocks.
+    RetentionCutShort: "retention-cut-short", DuplicatesDie;
+    /// Keys that were swept still count against the limit of the window.
+    SweptKeysStillCount: "swept-keys-still-count", SameBytes;
+    /// The limit of the window is not looked at.
+    WindowLimitIgnored: "window-limit-ignored", Limits;
+    /// An entity whose time is over is there until it is swept.
+    ExpiredEntitySeen: "expired-entity-seen", SameBytes;
+    /// A condition on a version is met by any later version.
+    VersionAtLeast: "version-at-least", Conditions;
+    /// Removing an entity leaves its row in the list of those that expire.
+    UnsetLeavesExpiry: "unset-leaves-expiry", SameBytes;
+    /// Deleting a record leaves its row in the list of its kind.
+    DeleteLeavesKindRow: "delete-leaves-kind-row", SameBytes;
+    /// The parent of a record stays the raw id that the client chose.
+    RawParentKept: "raw-parent-kept", BornAtCommit;
+    /// An entry does not see what the entries before it in the same batch have written.
+    OverlayForgotten: "overlay-forgotten", SameBytes;
+    /// An entry's time is the proposer's clock, also when that was set back.
+    TimeFromClock: "time-from-clock", SameBytes;
+    /// A message that comes again is carried out again.
+    DeliveryTwice: "delivery-twice", DuplicatesDie;
+    /// Reading the log after a start leaves the frontier of the tree where the checkpoint had it.
+    FrontierNotCarried: "frontier-not-carried", SameBytes;
+
+    // The sequencer gives numbers.
+    /// A refused command keeps its place in the log of its workspace.
+    DrawForRefused: "draw-for-refused", BornAtCommit;
+    /// An imported id does not raise the sequence past it.
+    ImportDoesNotRaise: "import-does-not-raise", BornAtCommit;
+    /// A yearly sequence begins anew when the year turns at UTC, not at the sequence's offset.
+    YearAtUtc: "year-at-utc", SameBytes;
+    /// When the log is read, the last number seen counts and not the highest.
+    LastWinsMerge: "last-wins-merge", BornAtCommit;
+    /// A row that waits for a checkpoint and was dropped from the cache is read from the store.
+    UnflushedForgotten: "unflushed-forgotten", BornAtCommit;
+
+    // The node commits, answers, and shows.
+    /// The head of a checkpoint is committed on its own, before the rows that it speaks of.
+    CheckpointHeadFirst: "checkpoint-head-first", BornAtCommit;
+    /// The head of a checkpoint covers one event more than its rows.
+    CheckpointOneTooFar: "checkpoint-one-too-far", BornAtCommit;
+    /// The partition's own row is committed on its own, behind the events that it speaks of.
+    PartitionRowLater: "partition-row-later", BornAtCommit;
+    /// A commit that the disk had no room for is taken for one that was written.
+    CommitErrorSwallowed: "commit-error-swallowed", DurableFirst;
+    /// Rows in the cache are not brought up to date by a commit.
+    StaleRowCache: "stale-row-cache", SameBytes;
+    /// A partition that reads its log again after a failed commit keeps its cached rows.
+    RestartKeepsCache: "restart-keeps-cache", SameBytes;
+    /// Replies leave before the sync of their commit.
+    AnswerBeforeSync: "answer-before-sync", DurableFirst;
+    /// Requests are queued however many wait already.
+    QueueUnbounded: "queue-unbounded", Limits;
+    /// A command that is not written does not hold up those behind it.
+    ChainNotBroken: "chain-not-broken", Order;
+    /// A message leaves the outbox when it was sent, whether or not it was taken.
+    OutboxForgets: "outbox-forgets", NothingSilent;
+    /// A subscription that catches up drops the last event before it is live.
+    SubscriptionSeam: "subscription-seam", NothingSilent;
+    /// A subscription begins one event before the place that was asked for.
+    SubscriptionRepeats: "subscription-repeats", Order;
+    /// The receipt of a repeated command has a proof against the log of today.
+    ProofOfToday: "proof-of-today", DuplicatesDie;
+
+    // The store keeps what it was given.
+    /// A snapshot shows what is committed now, durable or not.
+    LiveSnapshot: "live-snapshot", DurableFirst;
+    /// A sync is content with a trip to the disk that ended before it was asked for.
+    SyncRidesTooEarly: "sync-rides-too-early", DurableFirst;
+
+    // The client tells its caller what came of a command.
+    /// An attempt whose connection broke is taken for one that was not written.
+    UnknownIsNotWritten: "unknown-is-not-written", ThreeAnswers;
+    /// Commands that were turned away are sent again under the same generation.
+    GenerationNotRaised: "generation-not-raised", ThreeAnswers;
+    /// Of the commands that wait, the newest is sent first.
+    NewestFirst: "newest-first", Order;
+}
+
+/// A law of the design, as far as a bug breaks it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Law {
+    /// Nothing before commit owns a number, and a refused command leaves no trace.
+    BornAtCommit,
+    /// A command is carried out once under its key, and answered with the same bytes again.
+    DuplicatesDie,
+    /// What is stored follows from the entries alone.
+    SameBytes,
+    /// What is answered or shown was durable before.
+    DurableFirst,
+    /// Refused, not written and unknown are three answers, and each is true.
+    ThreeAnswers,
+    /// Nothing is lost without a word.
+    NothingSilent,
+    /// A command whose condition does not hold is refused.
+    Conditions,
+    /// What was sent one after another happens one after another.
+    Order,
+    /// Everything has a limit.
+    Limits,
+}
+
+impl Law {
+    /// The law in a few words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::BornAtCommit => "a number is born at commit",
+            Self::DuplicatesDie => "duplicates die at apply",
+            Self::SameBytes => "same input, same bytes",
+            Self::DurableFirst => "durable before answered, durable before seen",
+            Self::ThreeAnswers => "three answers",
+            Self::NothingSilent => "nothing is silent",
+            Self::Conditions => "a condition holds or the command is refused",
+            Self::Order => "one after another, in order",
+            Self::Limits => "everything has a limit",
+        }
+    }
+}
+
+impl Bug {
+    /// The bug of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|bug| bug.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_is_found_by_its_name_and_by_no_other() {
+        for bug in Bug::ALL {
+            assert_eq!(Bug::from_name(bug.name()), Some(*bug));
+            let is_kebab = |byte: u8| byte.is_ascii_lowercase() || byte == b'-';
+            assert!(bug.name().bytes().all(is_kebab), "{bug:?}");
+        }
+        assert_eq!(Bug::from_name("a-bug-of-another-kind"), None);
+    }
+
+    #[test]
+    fn every_story_is_a_sentence() {
+        for bug in Bug::ALL {
+            let story = bug.story();
+            let first = story.chars().next();
+            assert!(first.is_some_and(char::is_uppercase) && story.ends_with('.'), "{story}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A client: the real pipeline, a connection or a request at a time, and keys that it has kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use seriatim_api as api;
+use seriatim_client::RetryPolicy;
+use seriatim_client::parts::{Dice as RetryDice, Failure, Pipeline, Target};
+use seriatim_types::{ClientId, Command, PartitionRef, Receipt, Time};
+
+use crate::agenda::Moment;
+
+/// How long clients try before they give up.
+pub(crate) const PATIENCE: [Duration; 3] =
+    [Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(8)];
+
+/// How a client talks to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// All commands in one stream, in their order.
+    Stream,
+    /// A request each, which may be lost, doubled, and overtaken.
+    OneShot,
+}
+
+/// A command that was asked for, and all that became of it.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) client: usize,
+    pub(crate) partition: PartitionRef,
+    pub(crate) target: Arc<Target>,
+    pub(crate) command: Command,
+    /// Its turn among the commands of its client's process; `None` once it was sent by another.
+    pub(crate) turn: Option<(u64, u64)>,
+    pub(crate) asked_at: Moment,
+    pub(crate) ended: Option<Ended>,
+    /// All receipts that it got, as it was sent again.
+    pub(crate) receipts: Vec<Receipt>,
+    /// When the first of them came.
+    pub(crate) done_at: Option<Moment>,
+    pub(crate) ended_at: Option<Moment>,
+    /// The latest time of any entry then.
+    pub(crate) ended_time: Time,
+    /// Whether an earlier call has left open what came of it.
+    pub(crate) is_open: bool,
+    /// Attempts that are on their way to the server.
+    pub(crate) under_way: u32,
+    /// An end was claimed while an attempt was still on its way: what it claims may change.
+    pub(crate) was_hasty: bool,
+}
+
+/// What a client has learned of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Done(Receipt),
+    Refused(String),
+    NotWritten,
+    Unknown,
+}
+
+/// A client. Its process ends now and then, and begins again.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) name: ClientId,
+    pub(crate) style: Style,
+    pub(crate) patience: Duration,
+    /// Counts its processes.
+    pub(crate) life: u64,
+    pub(crate) is_up: bool,
+    pub(crate) pipeline: Pipeline<usize>,
+    /// Its stream, if it has one.
+    pub(crate) stream: Option<u64>,
+    /// Not before this moment it connects again.
+    pub(crate) connects_at: Moment,
+    /// The requests that are under way, by the pipeline's number, and since when.
+    pub(crate) attempts: BTreeMap<u64, (u64, Moment)>,
+    /// What it has asked for and has no answer to. This is on its disk.
+    pub(crate) kept: BTreeSet<usize>,
+    /// The registers that it has read, by their place: version and value.
+    pub(crate) known: BTreeMap<usize, (u64, Bytes)>,
+    pub(crate) turns: u64,
+    /// All moments are counted from here.
+    begin: Instant,
+}
+
+impl Client {
+    pub(crate) fn new(name: ClientId, style: Style, patience: Duration, seed: u64) -> Self {
+        Self {
+            name,
+            style,
+            patience,
+            life: 0,
+            is_up: true,
+            pipeline: pipeline(patience, seed),
+            stream: None,
+            connects_at: Moment::ZERO,
+            attempts: BTreeMap::new(),
+            kept: BTreeSet::new(),
+            known: BTreeMap::new(),
+            turns: 0,
+            begin: Instant::now(),
+        }
+    }
+
+    /// Its process ends. What it has kept is still there.
+    pub(crate) fn end(&mut self) {
+        self.is_up = false;
+        self.stream = None;
+        self.attempts.clear();
+        self.life = self.life.saturating_add(1);
+    }
+
+    /// Its process begins.
+    pub(crate) fn begin(&mut self, seed: u64) {
+        self.is_up = true;
+        self.pipeline = pipeline(self.patience, seed);
+    }
+
+    /// A moment as the pipeline knows it. Only differences count, so the run does not depend on
+    /// when it is run.
+    pub(crate) fn instant(&self, now: Moment) -> Instant {
+        self.begin.checked_add(now).expect("a run is short")
+    }
+
+    /// How many commands it may have on their way.
+    pub(crate) fn room(&self) -> usize {
+        match self.style {
+            Style::Stream => 12,
+            Style::OneShot => 3,
+        }
+    }
+}
+
+fn pipeline(patience: Duration, seed: u64) -> Pipeline<usize> {
+    Pipeline::new(patience, RetryPolicy::default(), RetryDice(seed))
+}
+
+/// An error as the server would send it.
+pub(crate) fn error(code: &str, outcome: api::Outcome, retryable: bool, reason: &str) -> Failure {
+    let facts =
+        if reason.is_empty() { String::new() } else { format!(r#"{{"reason":"{reason}"}}"#) };
+    Failure::from(api::Error {
+        code: code.to_owned(),
+        message: String::new(),
+        retryable,
+        outcome: outcome.into(),
+        retry_after_ms: if retryable { 20 } else { 0 },
+        facts_json: facts.into(),
+    })
+}

@@ -1,0 +1,110 @@
+//! What runs must have shown, all of them together: a simulator that never does a thing says nothing
+//! about it.
+//!
+//! **Deliberately absent:** that a partition is busy because too many numbers wait for a checkpoint. A
+//! node writes one with the commit that comes before, so it does not come to that.
+
+use crate::Report;
+
+/// Everything that is counted under `covered_…`. A hundred runs have shown all of it.
+pub(crate) const ALL: &[&str] = &[
+    // What is asked for.
+    "covered_create",
+    "covered_create_with_parent",
+    "covered_import",
+    "covered_update",
+    "covered_delete",
+    "covered_set",
+    "covered_set_with_expiry",
+    "covered_unset",
+    "covered_draw",
+    "covered_declared",
+    "covered_proof",
+    "covered_if_exists",
+    "covered_if_absent",
+    "covered_if_version",
+    "covered_if_value",
+    "covered_if_record_version",
+    "covered_if_offset",
+    "covered_deadline_met",
+    "covered_read_of_an_entity",
+    "covered_read_of_a_receipt",
+    "covered_read_of_a_head",
+    "covered_read_of_a_sequence",
+    "covered_read_of_an_old_view",
+    // What is refused.
+    "covered_deadline_exceeded",
+    "covered_idempotency_key_reused",
+    "covered_invalid_argument",
+    "covered_key_exists",
+    "covered_key_not_found",
+    "covered_key_window_full",
+    "covered_offset_mismatch",
+    "covered_record_exists",
+    "covered_record_not_found",
+    "covered_sequence_exhausted",
+    "covered_singleton_exists",
+    "covered_too_large",
+    "covered_unknown_kind",
+    "covered_unknown_sequence",
+    "covered_value_mismatch",
+    "covered_version_mismatch",
+    "covered_definition_refused",
+    "covered_declaration_refused",
+    // What is not decided.
+    "covered_busy_actualizing",
+    "covered_busy_clock",
+    "covered_busy_behind",
+    "covered_busy_queue_full",
+    "covered_answer_not_written",
+    "covered_answer_unknown",
+    "covered_answer_stopped",
+    "covered_unknown_left_so",
+    "covered_history_with_a_maybe",
+    // What time does.
+    "covered_entities_expired",
+    "covered_keys_expired",
+    "covered_key_used_again",
+    "covered_year_turned",
+    "covered_clock_set_back",
+    "covered_repetition",
+    // What partitions tell each other.
+    "covered_definition_among_commands",
+    "covered_delivery_repeated",
+    "covered_delivery_cut_off",
+    // What goes wrong.
+    "covered_some_flights_lost",
+    "covered_all_flights_lost",
+    "covered_torn_tail",
+    "covered_disk_full",
+    "covered_commit_maybe",
+    "covered_store_stopped",
+    "covered_stopped_partition_restarted",
+    "covered_partition_restarted_alone",
+    "covered_pause_beyond_patience",
+    "covered_one_way_cut",
+    "covered_full_cut",
+];
+
+/// What none of these runs has shown.
+#[must_use]
+pub fn coverage(reports: &[Report]) -> Vec<&'static str> {
+    let is_shown = |what: &str| reports.iter().any(|report| report.counts.contains_key(what));
+    ALL.iter().copied().filter(|what| !is_shown(what)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_as_covered_can_be_missed() {
+        let report = crate::run(2, 1_500);
+        let covered = report.counts.keys().filter(|what| what.starts_with("covered_"));
+        let known: Vec<_> = covered.copied().collect();
+        assert!(known.len() > 20 && known.iter().all(|what| ALL.contains(what)), "{known:?}");
+        let missing = coverage(&[report]);
+        assert_eq!(known.len() + missing.len(), ALL.len());
+        assert_eq!(coverage(&[]), ALL);
+    }
+}

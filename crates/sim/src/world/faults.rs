@@ -1,0 +1,257 @@
+//! What goes wrong, and that it stops going wrong.
+
+use std::time::Duration;
+
+use seriatim_node::{Reason, Settings, State};
+use seriatim_storage::faulty::{Dice, PowerLoss};
+use seriatim_types::PartitionRef;
+
+use super::{Happening, World};
+use crate::client::Style;
+use crate::disk::End;
+use crate::invariants::Violation;
+use crate::network::Way;
+use crate::rates::{Rates, part_of};
+use crate::server::{JUMPS, Server};
+
+/// How often somebody looks after the server.
+const OPERATOR: Duration = Duration::from_millis(500);
+
+/// Settings with small limits, so that they are reached.
+pub(super) fn settings(dice: &mut Dice) -> Settings {
+    let mut pick = |of: &[usize]| of.get(dice.index_below(of.len())).copied().unwrap_or(1);
+    let milliseconds =
+        |count: usize| Duration::from_millis(u64::try_from(count).unwrap_or(u64::MAX));
+    Settings {
+        batch_entries_max: pick(&[1, 3, 16, 256]),
+        queue_max: pick(&[4, 32, 4096]),
+        commits_in_flight_max: pick(&[1, 2, 4]),
+        cached_rows_max: pick(&[1, 8, 1_000]),
+        cached_workspaces_max: pick(&[1, 2, 1_000]),
+        unflushed_rows_max: pick(&[1, 16, 4_096]),
+        checkpoint_delay: milliseconds(pick(&[0, 5, 100, 10_000])),
+        tick_interval: milliseconds(pick(&[50, 1_000])),
+        actualize_events: pick(&[1, 7, 512]),
+        ..Settings::default()
+    }
+}
+
+impl World {
+    /// From here on things go wrong. Enters the first of each kind.
+    pub(super) fn begin_trouble(&mut self) {
+        let Some(trouble) = self.trouble.take().filter(|_| !self.is_healed) else { return };
+        self.rates = trouble;
+        self.disk.set_healed(false);
+        for (every, what) in [
+            (self.rates.crash_every, Happening::Crash),
+            (self.rates.pause_every, Happening::Pause),
+            (self.rates.restart_every, Happening::Restart),
+            (OPERATOR, Happening::Operator),
+            (self.rates.jump_every, Happening::Jump),
+            (self.rates.cut_every, Happening::Cut),
+            (self.rates.client_crash_every, Happening::ClientCrash),
+            (self.rates.cut_every, Happening::FollowerBreaks),
+        ] {
+            self.plan(every, what);
+        }
+    }
+
+    fn plan(&mut self, every: Duration, what: Happening) {
+        if !self.is_healed {
+            let delay = part_of(&mut self.dice, every.saturating_mul(2));
+            self.agenda.after(delay, what);
+        }
+    }
+
+    /// From here on nothing goes wrong any more.
+    pub(super) fn heal(&mut self) -> Result<(), Violation> {
+        let now = self.agenda.now();
+        self.trace.line(now, format_args!("everything heals"));
+        self.is_healed = true;
+        self.rates = Rates::calm();
+        self.network.heal();
+        self.disk.set_healed(true);
+        self.clock.set(0);
+        self.paused_until = now;
+        // What has stopped is restarted by somebody, and so is a process whose clock was wrong.
+        self.crash()
+    }
+
+    /// The process ends, and another one begins after a while.
+    pub(super) fn crash(&mut self) -> Result<(), Violation> {
+        self.plan(self.rates.crash_every, Happening::Crash);
+        let Some(server) = self.server.take() else { return Ok(()) };
+        let now = self.agenda.now();
+        let end = if self.dice.below(3) == 0 { End::Killed } else { End::PowerLost };
+        let PowerLoss { kept, lost, torn } = self.disk.end(&mut self.dice, end);
+        self.trace.line(now, format_args!("server: {end:?}, {lost} commits are gone"));
+        for (is_so, what) in [
+            (server.flights() > 1 && kept > 0 && lost > 0, "covered_some_flights_lost"),
+            (server.flights() > 1 && kept == 0 && lost > 1, "covered_all_flights_lost"),
+            (torn, "covered_torn_tail"),
+            (server.has_deliveries(), "covered_delivery_cut_off"),
+        ] {
+            if is_so {
+                self.count(what);
+            }
+        }
+        self.count(if end == End::Killed { "kills" } else { "power_losses" });
+        self.life = self.life.saturating_add(1);
+        self.paused_until = now;
+        let reopened = self.oracle.reopen(&self.disk);
+        reopened.map_err(|what| Violation::new("durability", what))?;
+        let delay = part_of(&mut self.dice, Duration::from_millis(800));
+        self.agenda.after(delay, Happening::Begin);
+        self.break_all();
+        Ok(())
+    }
+
+    /// All connections break, and everybody notices it some time.
+    fn break_all(&mut self) {
+        for client in 0..self.clients.len() {
+            let stream = self.clients.get(client).and_then(|client| client.stream);
+            if let Some(connection) = stream {
+                self.network.break_off(connection);
+                let delay = part_of(&mut self.dice, Duration::from_secs(1));
+                self.agenda.after(delay, Happening::Broken { client, connection });
+            }
+        }
+        for follower in 0..self.followers.len() {
+            self.reconnect(follower);
+        }
+    }
+
+    pub(super) fn begin_server(&mut self) {
+        let now = self.agenda.now();
+        if self.server.is_some() {
+            return;
+        }
+        self.trace.line(now, format_args!("server: begins"));
+        self.clock.begin();
+        self.server = Some(Server::begin(self.disk.store().clone(), self.settings));
+    }
+
+    /// The process stands still for a while.
+    pub(super) fn pause(&mut self) {
+        self.plan(self.rates.pause_every, Happening::Pause);
+        let now = self.agenda.now();
+        let delay = part_of(&mut self.dice, Duration::from_secs(3));
+        self.paused_until = self.paused_until.max(now.saturating_add(delay));
+        self.trace.line(now, format_args!("server: stands still for {} ms", delay.as_millis()));
+        self.count("pauses");
+        if self.clients.iter().any(|client| client.patience < delay) {
+            self.count("covered_pause_beyond_patience");
+        }
+    }
+
+    /// Somebody looks after the server. A partition that has stopped is restarted, the store only
+    /// with the whole process.
+    pub(super) fn operator_looks(&mut self) -> Result<(), Violation> {
+        self.plan(OPERATOR, Happening::Operator);
+        let Some(server) = &self.server else { return Ok(()) };
+        let mut stopped = server.states().filter_map(|(partition, state)| match state {
+            State::Stopped(reason) => Some((partition, reason)),
+            State::Serving | State::Actualizing(_) => None,
+        });
+        let Some((partition, reason)) = stopped.next() else { return Ok(()) };
+        drop(stopped);
+        match reason {
+            Reason::Store { .. } => {
+                self.count("covered_store_stopped");
+                self.crash()
+            }
+            Reason::Violation { .. } | Reason::Unreadable { .. } | Reason::Unready { .. } => {
+                self.count("covered_stopped_partition_restarted");
+                self.restart(partition);
+                Ok(())
+            }
+        }
+    }
+
+    /// Somebody restarts a partition that is well, and all others go on.
+    pub(super) fn restart_some(&mut self) {
+        self.plan(self.rates.restart_every, Happening::Restart);
+        let Some(server) = &self.server else { return };
+        let serving = server.states().filter(|(_, state)| *state == State::Serving);
+        let serving: Vec<_> = serving.map(|(partition, _)| partition).collect();
+        if serving.is_empty() {
+            return;
+        }
+        let chosen = serving.get(self.dice.index_below(serving.len())).copied();
+        if let Some(partition) = chosen {
+            self.count("covered_partition_restarted_alone");
+            self.restart(partition);
+        }
+    }
+
+    fn restart(&mut self, partition: PartitionRef) {
+        if let Some(server) = &mut self.server {
+            server.restart(partition);
+        }
+    }
+
+    /// Somebody sets the clock.
+    pub(super) fn jump(&mut self) {
+        self.plan(self.rates.jump_every, Happening::Jump);
+        let now = self.agenda.now();
+        let jump = JUMPS.get(self.dice.index_below(JUMPS.len())).copied().unwrap_or_default();
+        let ahead = i64::try_from(jump.as_millis()).unwrap_or(0);
+        let ahead = if self.dice.below(3) == 0 { ahead.saturating_neg() } else { ahead };
+        self.clock.set(ahead);
+        self.trace.line(now, format_args!("server: its clock is {ahead} ms ahead"));
+        self.count("clock_jumps");
+        let time = self.clock.now(now);
+        if time.is_some_and(|time| time < self.latest) {
+            self.count("covered_clock_set_back");
+        }
+    }
+
+    /// The way to or from a client is cut for a while.
+    pub(super) fn cut(&mut self) {
+        self.plan(self.rates.cut_every, Happening::Cut);
+        let now = self.agenda.now();
+        let until = now.saturating_add(part_of(&mut self.dice, self.rates.cut_for));
+        // One client is cut off, or the server from all of them.
+        let count = self.clients.len();
+        let chosen = self.dice.index_below(count.max(1));
+        let clients =
+            if self.dice.below(4) == 0 { 0..count } else { chosen..chosen.saturating_add(1) };
+        let both = [Way::ToServer, Way::FromServer];
+        let ways = match self.dice.below(3) {
+            0 => &both[..],
+            1 => &both[..1],
+            _ => &both[1..],
+        };
+        self.trace.line(now, format_args!("network: {ways:?} of clients {clients:?} is cut"));
+        self.count("cuts");
+        self.count(if ways.len() == 1 { "covered_one_way_cut" } else { "covered_full_cut" });
+        for client in clients {
+            ways.iter().for_each(|way| self.network.cut(client, *way, until));
+            // A stream that is silent for long is given up.
+            let stream = self.clients.get(client).filter(|it| it.style == Style::Stream);
+            if let Some(connection) = stream.and_then(|client| client.stream)
+                && self.dice.below(2) == 0
+            {
+                let delay = part_of(&mut self.dice, self.rates.cut_for);
+                self.agenda.after(delay, Happening::Broken { client, connection });
+            }
+        }
+    }
+
+    pub(super) fn client_crashes(&mut self) {
+        self.plan(self.rates.client_crash_every, Happening::ClientCrash);
+        let now = self.agenda.now();
+        let index = self.dice.index_below(self.clients.len().max(1));
+        let Some(client) = self.clients.get_mut(index).filter(|client| client.is_up) else {
+            return;
+        };
+        if let Some(connection) = client.stream {
+            self.network.break_off(connection);
+        }
+        client.end();
+        self.trace.line(now, format_args!("client {index}: is killed"));
+        self.count("client_kills");
+        let delay = part_of(&mut self.dice, Duration::from_secs(2));
+        self.agenda.after(delay, Happening::ClientBegin { client: index });
+    }
+}

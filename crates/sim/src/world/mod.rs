@@ -1,0 +1,413 @@
+//! Everything together: what happens next, and what follows from it.
+//!
+//! ```text
+//!  safety    so many steps, with everything that was drawn going wrong
+//!  liveness  nothing goes wrong any more: everybody must come to an end, and it must be right
+//! ```
+
+mod asking;
+mod covering;
+mod faults;
+mod following;
+pub(crate) mod places;
+pub(crate) mod reading;
+mod serving;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use seriatim_node::{Settings, State};
+use seriatim_storage::faulty::Dice;
+use seriatim_testkit::core::{Model, Requests};
+use seriatim_types::{
+    Declare, Define, DefineRequest, Fingerprint, Key, NUMBER_MAX, Name, PartitionRef, Reset,
+    Retention, Time,
+};
+
+use crate::agenda::{Agenda, Moment};
+use crate::answers::Answer;
+use crate::client::{Asked, Client};
+use crate::disk::Disk;
+use crate::follower::Follower;
+use crate::invariants::{self, Violation};
+use crate::network::Network;
+use crate::oracle::Oracle;
+use crate::rates::Rates;
+use crate::server::{Clock, Server};
+use crate::trace::Trace;
+
+use self::covering::Years;
+use self::places::{COUNTER, Place};
+use self::reading::{Found, Reading, Taken};
+
+/// How long everybody may take to come to an end when nothing goes wrong any more.
+const HEALED_FOR: Duration = Duration::from_secs(120);
+
+/// How long keys are kept, and how many: some are over within a run, some make the window full.
+const WINDOWS: [(Retention, u64); 6] = [
+    (Retention::Milliseconds(1_000), 30),
+    (Retention::Milliseconds(4_000), 100),
+    (Retention::Milliseconds(15_000), 40),
+    (Retention::Forever, 10_000),
+    (Retention::Forever, 10_000),
+    (Retention::Forever, 10_000),
+];
+
+/// What happens.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A partition has its turn.
+    Run {
+        life: u64,
+        partition: PartitionRef,
+        is_soon: bool,
+    },
+    /// A sync ends.
+    Synced {
+        life: u64,
+        begun: Result<(), String>,
+        is_early: bool,
+    },
+    /// A command reaches the server.
+    Command {
+        connection: u64,
+        generation: Option<u64>,
+        id: u64,
+        asked: usize,
+    },
+    /// A definition reaches the server.
+    Define {
+        number: u64,
+    },
+    /// Somebody's wish for the kind of a workspace reaches the server.
+    Declare {
+        declare: Declare,
+    },
+    /// An answer reaches a client.
+    Answered {
+        client: usize,
+        life: u64,
+        connection: u64,
+        id: u64,
+        answer: Answer,
+    },
+    /// An answer reaches whoever defines things.
+    Defined {
+        number: u64,
+        is_done: bool,
+    },
+    /// A client does what it has to do.
+    Client {
+        client: usize,
+        life: u64,
+    },
+    /// A client finds that its stream is broken.
+    Broken {
+        client: usize,
+        connection: u64,
+    },
+    /// A read reaches the server, is carried out there, and its answer reaches the client.
+    Read {
+        reading: usize,
+    },
+    ReadRuns {
+        life: u64,
+        reading: usize,
+        taken: Box<Taken>,
+    },
+    ReadAnswered {
+        reading: usize,
+        offset: u64,
+        found: Found,
+    },
+    /// Whoever defines things sends the next definition, or the same once more.
+    Definer,
+    /// A follower is given what there is.
+    Follow {
+        follower: usize,
+        connection: u64,
+    },
+    /// A page of events reaches a follower.
+    Page {
+        follower: usize,
+        connection: u64,
+        events: Vec<seriatim_types::Event>,
+    },
+    Crash,
+    Begin,
+    Pause,
+    /// Somebody looks after the server.
+    Operator,
+    Restart,
+    Jump,
+    Cut,
+    ClientCrash,
+    ClientBegin {
+        client: usize,
+    },
+    FollowerBreaks,
+}
+
+/// Everything there is in a run.
+pub(crate) struct World {
+    pub(crate) dice: Dice,
+    pub(crate) rates: Rates,
+    /// What goes wrong from some moment on: from the first one, or once the app is defined.
+    pub(crate) trouble: Option<Rates>,
+    pub(crate) agenda: Agenda<Happening>,
+    pub(crate) trace: Trace,
+    pub(crate) network: Network,
+    pub(crate) disk: Disk,
+    pub(crate) settings: Settings,
+    pub(crate) clock: Clock,
+    /// The process that runs, if one does.
+    pub(crate) server: Option<Server>,
+    /// Counts the processes.
+    pub(crate) life: u64,
+    /// Until when the process stands still.
+    pub(crate) paused_until: Moment,
+    /// What it has missed meanwhile.
+    pub(crate) missed: VecDeque<Happening>,
+    pub(crate) partitions: u16,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) asked: Vec<Asked>,
+    pub(crate) keys: u128,
+    /// Which command was asked under which key.
+    pub(crate) numbers: BTreeMap<(Key, Fingerprint), usize>,
+    pub(crate) places: Vec<Place>,
+    pub(crate) readings: Vec<Reading>,
+    /// How much of a partition's log somebody knows.
+    pub(crate) known: BTreeMap<PartitionRef, u64>,
+    /// The latest time of any entry.
+    pub(crate) latest: Time,
+    pub(crate) retention: Retention,
+    pub(crate) years: Years,
+    pub(crate) followers: Vec<Follower>,
+    pub(crate) definer: Definer,
+    pub(crate) oracle: Oracle,
+    pub(crate) is_healed: bool,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+}
+
+/// Whoever defines things, one after the other.
+pub(crate) struct Definer {
+    pub(crate) requests: Requests,
+    /// What the app begins with and is not defined yet, the next one last.
+    pub(crate) opening: Vec<Define>,
+    pub(crate) current: Option<Define>,
+    pub(crate) number: u64,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let rates = Rates::draw(&mut dice);
+        let partitions = u16::try_from(dice.below(4)).expect("below four").saturating_add(1);
+        let requests = Requests::new(&mut dice, partitions);
+        let window = WINDOWS.get(dice.index_below(WINDOWS.len()));
+        let (retention, keys_max) = window.copied().expect("one of them");
+        let opening = opening(&requests, retention, keys_max);
+        let definer = Definer { requests, opening, current: None, number: 0 };
+        let disk = Disk::new(&mut dice, &rates);
+        let settings = faults::settings(&mut dice);
+        let mut world = Self {
+            dice,
+            rates: Rates::calm(),
+            trouble: Some(rates),
+            agenda: Agenda::new(),
+            trace: Trace::default(),
+            network: Network::default(),
+            disk,
+            settings,
+            clock: Clock::default(),
+            server: None,
+            life: 0,
+            paused_until: Duration::ZERO,
+            missed: VecDeque::new(),
+            partitions,
+            clients: Vec::new(),
+            asked: Vec::new(),
+            keys: 0,
+            numbers: BTreeMap::new(),
+            places: Vec::new(),
+            readings: Vec::new(),
+            known: BTreeMap::new(),
+            latest: Time(0),
+            retention,
+            years: Years::default(),
+            followers: Vec::new(),
+            definer,
+            oracle: Oracle::default(),
+            is_healed: false,
+            counts: BTreeMap::new(),
+        };
+        world.agenda.after(Duration::ZERO, Happening::Begin);
+        world.agenda.after(Duration::from_millis(1), Happening::Definer);
+        world.invite_clients();
+        world.invite_followers();
+        if world.dice.below(4) == 0 {
+            world.begin_trouble();
+        }
+        world
+    }
+
+    /// Lets so many things happen, with faults, and then everybody come to an end.
+    pub(crate) fn run(&mut self, steps: u64) -> Result<(), Violation> {
+        for _ in 0..steps {
+            self.step()?;
+        }
+        self.heal()?;
+        let deadline = self.agenda.now().saturating_add(HEALED_FOR);
+        while !self.is_over() {
+            if self.agenda.now() > deadline {
+                return Err(invariants::progress::stuck(self));
+            }
+            self.step()?;
+        }
+        invariants::at_the_end(self)?;
+        let (histories, maybes) = invariants::linearizable::check(self)?;
+        self.count_more("histories", histories);
+        self.count_more("covered_history_with_a_maybe", maybes);
+        Ok(())
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str) {
+        self.count_more(what, 1);
+    }
+
+    fn count_more(&mut self, what: &'static str, more: u64) {
+        if more > 0 {
+            let count = self.counts.entry(what).or_default();
+            *count = count.saturating_add(more);
+        }
+    }
+
+    /// A partition as it should be, with all that was applied.
+    pub(crate) fn model(&mut self, partition: PartitionRef) -> &Model {
+        self.oracle.ahead(partition)
+    }
+
+    fn step(&mut self) -> Result<(), Violation> {
+        // What a process that stood still has missed comes first, in its order.
+        let is_awake = self.agenda.now() >= self.paused_until;
+        let missed = if is_awake { self.missed.pop_front() } else { None };
+        let Some(what) = missed.or_else(|| self.agenda.next()) else {
+            return Err(Violation::new("progress", "nothing happens any more".to_owned()));
+        };
+        let is_asleep = self.agenda.now() < self.paused_until || !self.missed.is_empty();
+        if !is_awake && is_asleep && what.is_of_server() {
+            self.missed.push_back(what);
+            return Ok(());
+        }
+        if self.is_healed && what.is_trouble() {
+            return Ok(());
+        }
+        match what {
+            Happening::Run { life, partition, is_soon } => {
+                self.run_partition(life, partition, is_soon)
+            }
+            Happening::Synced { life, begun, is_early } => self.synced(life, begun, is_early),
+            Happening::Command { connection, generation, id, asked } => {
+                self.command_arrives(connection, generation, id, asked);
+            }
+            Happening::Define { number } => self.define_arrives(number),
+            Happening::Declare { declare } => self.declare_arrives(declare),
+            Happening::Answered { client, life, connection, id, answer } => {
+                self.answer_arrives((client, life), connection, id, answer)?;
+            }
+            Happening::Defined { number, is_done } => self.defined(number, is_done),
+            Happening::Client { client, life } => self.client_acts(client, life)?,
+            Happening::Broken { client, connection } => self.stream_breaks(client, connection),
+            Happening::Read { reading } => self.read_arrives(reading)?,
+            Happening::ReadRuns { life, reading, taken } => {
+                self.read_runs(life, reading, &taken)?
+            }
+            Happening::ReadAnswered { reading, offset, found } => {
+                self.read_answered(reading, offset, found)?;
+            }
+            Happening::Definer => self.definer_acts(),
+            Happening::Follow { follower, connection } => self.follow(follower, connection),
+            Happening::Page { follower, connection, events } => {
+                self.page_arrives(follower, connection, events)?;
+            }
+            Happening::Crash => self.crash()?,
+            Happening::Begin => self.begin_server(),
+            Happening::Pause => self.pause(),
+            Happening::Operator => self.operator_looks()?,
+            Happening::Restart => self.restart_some(),
+            Happening::Jump => self.jump(),
+            Happening::Cut => self.cut(),
+            Happening::ClientCrash => self.client_crashes(),
+            Happening::ClientBegin { client } => self.client_begins(client),
+            Happening::FollowerBreaks => self.follower_breaks(),
+        }
+        self.fulfil()
+    }
+
+    /// Whether everybody has come to an end.
+    fn is_over(&self) -> bool {
+        let is_idle = self.server.as_ref().is_some_and(|server| {
+            !server.is_syncing() && server.states().all(|(_, state)| state == State::Serving)
+        });
+        is_idle
+            && self.definer.current.is_none()
+            && self.clients.iter().all(|client| client.is_up && client.kept.is_empty())
+            && self.clients.iter().all(|client| client.pipeline.unsettled() == 0)
+            && self.have_followers_all()
+            && self.server.as_ref().is_some_and(Server::is_quiet)
+    }
+}
+
+/// What the app begins with, the first one last.
+fn opening(requests: &Requests, window: Retention, most: u64) -> Vec<Define> {
+    let mut opening = requests.opening();
+    for define in &mut opening {
+        if let DefineRequest::App { retention, keys_max, .. } = &mut define.request {
+            (*retention, *keys_max) = (window, most);
+        }
+    }
+    let name = |text| Name::new(text).expect("a short name");
+    let request = DefineRequest::Sequence {
+        name: name(COUNTER),
+        kind: name("default"),
+        ranges: vec![(1, NUMBER_MAX)],
+        format: "{n}".to_owned(),
+        reset: Reset::Never,
+        utc_offset_minutes: 0,
+    };
+    opening.insert(1, Define { app: name("shop"), request });
+    opening.reverse();
+    opening
+}
+
+impl Happening {
+    /// Whether it is of what goes wrong.
+    fn is_trouble(&self) -> bool {
+        matches!(
+            self,
+            Self::Crash
+                | Self::Pause
+                | Self::Operator
+                | Self::Restart
+                | Self::Jump
+                | Self::Cut
+                | Self::ClientCrash
+                | Self::FollowerBreaks
+        )
+    }
+
+    /// Whether a process that stands still does not do it.
+    fn is_of_server(&self) -> bool {
+        matches!(
+            self,
+            Self::Run { .. }
+                | Self::Synced { .. }
+                | Self::Command { .. }
+                | Self::Read { .. }
+                | Self::ReadRuns { .. }
+                | Self::Define { .. }
+                | Self::Declare { .. }
+                | Self::Follow { .. }
+        )
+    }
+}

@@ -1,0 +1,79 @@
+//! What the simulator has found, each with its story.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use seriatim_api as api;
+use seriatim_client::RetryPolicy;
+use seriatim_client::parts::{Dice, Failure, Outcome, Pipeline, Target};
+
+const PATIENCE: Duration = Duration::from_secs(8);
+
+fn pipeline() -> Pipeline<&'static str> {
+    Pipeline::new(PATIENCE, RetryPolicy::default(), Dice(1))
+}
+
+fn target(workspace: &str) -> Arc<Target> {
+    Arc::new(Target { app: "shop".to_owned(), workspace: workspace.to_owned() })
+}
+
+fn failure(code: &str, outcome: api::Outcome, retryable: bool) -> Failure {
+    let (code, outcome) = (code.to_owned(), outcome.into());
+    Failure::from(api::Error { code, outcome, retryable, ..api::Error::default() })
+}
+
+/// A client was killed while a command was on its way, and had kept its key. It began again and
+/// sent the command once more. By then the partition had stopped, so it was told *not written*, and
+/// the simulator took that for the truth about the command. But the attempt before the kill had been
+/// carried out, and its event was in the log.
+///
+/// A call knows of its own attempts only. So *not written* settles what came of this call, and says
+/// nothing of earlier ones: whoever has an unknown outcome keeps the key until there is a receipt or
+/// a refusal. The documents say so now, and the simulated clients do so.
+#[test]
+fn not_written_speaks_of_the_attempts_of_its_own_call() {
+    let begin = Instant::now();
+    let mut pipeline = pipeline();
+    pipeline.submit(target("7"), "first call", begin);
+    assert!(pipeline.send_next().is_some());
+    let lost = failure("UNAVAILABLE", api::Outcome::Unknown, true);
+    pipeline.broken(&lost.error, begin);
+    let given_up = pipeline.tick(begin + PATIENCE);
+    assert_eq!(given_up[0].1.outcome, Outcome::Unknown);
+
+    pipeline.submit(target("7"), "second call", begin + PATIENCE);
+    let id = pipeline.send_next().unwrap().id;
+    let stopped = failure("PARTITION_STOPPED", api::Outcome::NotWritten, false);
+    let settled = pipeline.answered::<()>(id, Err(stopped), begin + PATIENCE);
+    assert_eq!(settled.unwrap().1.unwrap_err().outcome, Outcome::NotWritten);
+}
+
+/// The client kept the queues of its workspaces in a hash map. When a server had turned several of
+/// them away and their rest was over, they took their turns in the order of the map, which is
+/// another one in each process: two runs of one seed parted there.
+#[test]
+fn queues_that_have_rested_take_their_turns_in_the_same_order_every_time() {
+    let names: Vec<String> = (10..40).map(|number| number.to_string()).collect();
+    let order = || {
+        let begin = Instant::now();
+        let mut pipeline = Pipeline::new(PATIENCE, RetryPolicy::default(), Dice(1));
+        for name in &names {
+            pipeline.submit(target(name), name.as_str(), begin);
+        }
+        while let Some(id) = pipeline.send_next().map(|sending| sending.id) {
+            let busy = failure("BUSY", api::Outcome::NotWritten, true);
+            assert!(pipeline.answered::<()>(id, Err(busy), begin).is_none());
+        }
+        let mut order = Vec::new();
+        while order.len() < names.len() {
+            let rested = pipeline.next_tick(begin);
+            assert!(pipeline.tick(rested).is_empty());
+            while let Some((id, name)) = pipeline.send_next().map(|sent| (sent.id, *sent.job)) {
+                order.push(name);
+                assert!(pipeline.answered(id, Ok(()), rested).is_some());
+            }
+        }
+        order
+    };
+    assert_eq!(order(), names);
+}

@@ -56,7 +56,7 @@ pub(crate) fn client(address: SocketAddr) -> Client {
 
 /// A client that gives up soon.
 pub(crate) fn hasty(address: SocketAddr) -> Client {
-    let builder = Client::builder().client_id("till-4").deadline(Duration::from_millis(200));
+    let builder = Client::builder().client_id("till-4").deadline(Duration::from_millis(500));
     builder.connect(&format!("http://{address}")).unwrap()
 }
 

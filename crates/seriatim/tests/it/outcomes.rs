@@ -45,7 +45,7 @@ fn a_full_queue_is_busy_with_a_delay_and_writes_nothing() {
 fn a_late_answer_is_unknown_and_the_same_key_resolves_it() {
     let storage = Storage::new();
     let seriatim =
-        storage.open(Options { answer_within: Duration::from_millis(200), ..Options::default() });
+        storage.open(Options { answer_within: Duration::from_secs(1), ..Options::default() });
     let store = shop(&seriatim).workspace("store-1").unwrap();
     storage.hold(true);
     let error = store.submit("till-4", key(1), ORDER).unwrap_err();

@@ -96,22 +96,32 @@ fn a_full_queue_is_busy_and_a_late_answer_is_unknown_and_resolved_by_the_key() {
     let settings = Settings { answer_within: Duration::from_millis(50), ..Settings::default() };
     let world = World::ready(store, node_settings, settings);
     gate.set(Way::Held(CallKind::Sync));
-    for number in 1..=3 {
-        let late = error(&world.command(number, NOTED), 504, "DEADLINE_EXCEEDED");
-        assert_eq!((&late["outcome"], &late["retryable"]), (&json!("unknown"), &json!(true)));
-    }
-    let answer = world.command(4, NOTED);
+    // A slow machine may find one too late to be taken at all: it is unknown all the same.
+    let mut sent = 1;
+    let answer = loop {
+        let answer = world.command(sent, NOTED);
+        if answer.status != 504 {
+            break answer;
+        }
+        let late = error(&answer, 504, "DEADLINE_EXCEEDED");
+        assert_eq!(late["retryable"], true);
+        assert!(["unknown", "not_written"].contains(&late["outcome"].as_str().unwrap()), "{late}");
+        assert!(sent < 1_000, "the queue is never full");
+        sent += 1;
+    };
     let busy = error(&answer, 503, "BUSY");
     assert_eq!((&busy["reason"], &busy["outcome"]), (&json!("queue_full"), &json!("not_written")));
     assert_eq!(answer.header("retry-after"), Some("1"));
+    assert!(sent > 3, "the queue has room for three");
     assert_eq!(world.last_offset(), 0, "nobody sees what is not durable");
-    gate.set(Way::Free);
-    let resolved = world.read("store-1", "head?min_offset=3&wait_ms=60000");
-    assert_eq!(json(&resolved)["size"], 3);
-    let receipt = world.read("store-1", &format!("receipts/pos-4/{}", key(1)));
-    assert_eq!(json(&receipt)["first_offset"], 1, "what was unknown is there");
     let metrics = world.get("/metrics").text();
     assert!(metrics.contains("seriatim_busy_total{reason=\"queue_full\"} 1\n"), "{metrics}");
+    gate.set(Way::Free);
+    for number in 1..=sent {
+        let receipt = world.commit_when_taken(number, NOTED);
+        assert_eq!(receipt["first_offset"], receipt["last_offset"], "{receipt}");
+    }
+    assert_eq!(world.last_offset(), sent, "each key has one event, whatever its answer was");
 }
 
 #[test]

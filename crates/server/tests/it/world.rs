@@ -154,15 +154,19 @@ impl World {
         json(&answer)
     }
 
-    /// Sends a command as a good client does: again as long as the partition is busy.
+    /// Sends a command as a good client does: again as long as the partition is busy
+    /// or its answer is late.
     pub(crate) fn commit_when_taken(&self, number: u64, body: &str) -> Value {
         loop {
             let answer = self.command(number, body);
-            if answer.status != 503 {
-                assert_eq!(answer.status, 200, "{}", answer.text());
-                return json(&answer);
-            }
-            error(&answer, 503, "BUSY");
+            match answer.status {
+                503 => error(&answer, 503, "BUSY"),
+                504 => error(&answer, 504, "DEADLINE_EXCEEDED"),
+                status => {
+                    assert_eq!(status, 200, "{}", answer.text());
+                    return json(&answer);
+                }
+            };
             std::thread::yield_now();
         }
     }

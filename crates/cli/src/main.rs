@@ -42,6 +42,11 @@ use nouns::{
 use output::Form;
 use remote::ask;
 
+/// Commands are taken on one thread, carried out on another and let go of on a third, which is where
+/// the system's own allocator waits for its locks.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let Cli { common, task } = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -184,7 +184,7 @@ pub(crate) mod services {
 }
 
 impl ClientBuilder {
-    /// Who the server takes this client for: 1 to 255 bytes of text. Keys belong to their client, and
+    /// Who the server takes this client for: 1 to 255 characters. Keys belong to their client, and
     /// the commands of a client are counted in each workspace.
     ///
     /// The default is random and new for each client that is made. Set it when a command may have to

@@ -4,6 +4,7 @@
 //!  key    │ prefix 10 │ 04 │ offset u64 │
 //!  value  │ 01 │ workspace u64 │ kind u16 │ count u16 │ ( sequence u16 │ year u16 │ number u64 ) …
 //!         │ client length u8, 0 for none │ client │ its number u64 │
+//!         │ 02 │ … │ client length u16, at least 256 │ client │ its number u64 │
 //! ```
 
 use seriatim_types::{ClientId, KindId, Number, PartitionOffset, WorkspaceId, Year};
@@ -12,6 +13,7 @@ use crate::PartitionPrefix;
 use crate::number_rows::{NumberRowError, SeriesLast, take, take_series, versioned};
 
 const VERSION: u8 = 1;
+const LONG_CLIENT: u8 = 2;
 const EVENT: u8 = 4;
 
 /// What an event says about numbers.
@@ -42,7 +44,10 @@ impl EventNumbers {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let count = u16::try_from(self.values.len()).expect("commands are limited well below");
-        let mut bytes = vec![VERSION];
+        let client = self.client.as_ref().map_or([].as_slice(), |(client, _)| client.as_bytes());
+        let length = u16::try_from(client.len()).expect("a client has at most 1020 bytes");
+        let [high, low] = length.to_be_bytes();
+        let mut bytes = vec![if high == 0 { VERSION } else { LONG_CLIENT }];
         bytes.extend_from_slice(&self.workspace.0.to_be_bytes());
         bytes.extend_from_slice(&self.kind.0.to_be_bytes());
         bytes.extend_from_slice(&count.to_be_bytes());
@@ -51,14 +56,13 @@ impl EventNumbers {
             bytes.extend_from_slice(&year.map_or(0, Year::get).to_be_bytes());
             bytes.extend_from_slice(&number.get().to_be_bytes());
         }
-        match &self.client {
-            None => bytes.push(0),
-            Some((client, number)) => {
-                let name = client.as_bytes();
-                bytes.push(u8::try_from(name.len()).expect("a client's name has at most 255"));
-                bytes.extend_from_slice(name);
-                bytes.extend_from_slice(&number.get().to_be_bytes());
-            }
+        if high > 0 {
+            bytes.push(high);
+        }
+        bytes.push(low);
+        if let Some((_, number)) = &self.client {
+            bytes.extend_from_slice(client);
+            bytes.extend_from_slice(&number.get().to_be_bytes());
         }
         bytes
     }
@@ -69,17 +73,26 @@ impl EventNumbers {
     ///
     /// When they are something else.
     pub fn decode(bytes: &[u8]) -> Result<Self, NumberRowError> {
-        let mut rest = versioned(bytes)?;
+        let (is_long, mut rest) = match bytes.split_first() {
+            Some((&LONG_CLIENT, rest)) => (true, rest),
+            Some(_) | None => (false, versioned(bytes)?),
+        };
         let workspace = WorkspaceId(u64::from_be_bytes(take(&mut rest)?));
         let kind = KindId(u16::from_be_bytes(take(&mut rest)?));
         let count = u16::from_be_bytes(take(&mut rest)?);
         let values = (0..count).map(|_| take_series(&mut rest)).collect::<Result<_, _>>()?;
-        let [length] = take(&mut rest)?;
+        let [high] = if is_long { take(&mut rest)? } else { [0] };
+        let [low] = take(&mut rest)?;
+        let length = u16::from_be_bytes([high, low]);
         let (name, mut rest) =
             rest.split_at_checked(length.into()).ok_or(NumberRowError { what: "cut off" })?;
-        let client = match ClientId::new(name) {
-            None => None,
-            Some(client) => {
+        if is_long != (high > 0) {
+            return Err(NumberRowError { what: "a short client in the long form" });
+        }
+        let client = match name {
+            [] => None,
+            name => {
+                let client = ClientId::new(name).ok_or(NumberRowError { what: "no client" })?;
                 let number = Number::new(u64::from_be_bytes(take(&mut rest)?));
                 Some((client, number.ok_or(NumberRowError { what: "no number" })?))
             }
@@ -120,6 +133,10 @@ mod tests {
         assert_eq!(hex(sample(None).encode()), expected);
         let expected = format!("01{values} 03 706f73 0000000000000005").replace(' ', "");
         assert_eq!(hex(sample(Some(b"pos")).encode()), expected);
+        let long = "é".repeat(128);
+        let name = "c3a9".repeat(128);
+        let expected = format!("02{values} 0100 {name} 0000000000000005").replace(' ', "");
+        assert_eq!(hex(sample(Some(long.as_bytes())).encode()), expected);
         let prefix = PartitionPrefix {
             app: AppId(1),
             partition: PartitionId(2),
@@ -127,6 +144,15 @@ mod tests {
         };
         let key = event_numbers_key(prefix, PartitionOffset::FIRST);
         assert_eq!(hex(key), "00000001000200000003040000000000000001");
+    }
+
+    #[test]
+    fn a_short_client_has_no_long_form() {
+        let short = sample(Some(b"pos")).encode();
+        let (front, client) = short.split_at(short.len() - 12);
+        let long = [&[LONG_CLIENT], &front[1..], &[0], client].concat();
+        let what = "a short client in the long form";
+        assert_eq!(EventNumbers::decode(&long), Err(NumberRowError { what }));
     }
 
     proptest! {
@@ -138,12 +164,15 @@ mod tests {
         }
 
         #[test]
-        fn an_event_cut_anywhere_is_an_error(cut in 0..50_usize) {
-            let bytes = sample(Some(b"pos")).encode();
-            if cut < bytes.len() {
-                prop_assert!(EventNumbers::decode(&bytes[..cut]).is_err());
-            }
-            prop_assert_eq!(EventNumbers::decode(&bytes), Ok(sample(Some(b"pos"))));
+        fn an_event_cut_anywhere_is_an_error(
+            client in prop_oneof!["x{250,255}", "é{1,255}", "😀{1,255}"],
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let event = sample(Some(client.as_bytes()));
+            let bytes = event.encode();
+            let cut = cut.index(bytes.len());
+            prop_assert!(EventNumbers::decode(&bytes[..cut]).is_err());
+            prop_assert_eq!(EventNumbers::decode(&bytes), Ok(event));
         }
     }
 }

@@ -7,7 +7,8 @@
 //!                 │ prefix 10 │ 08 │ workspace u64 │ kind length u8 │ kind │ id u64 │
 //!  entities       │ prefix 10 │ 09 │ workspace u64 │ key 1..=1024 │
 //!                 │ prefix 10 │ 0a │ expiry u64 │ workspace u64 │ key 1..=1024 │
-//!  keys           │ prefix 10 │ 0b │ workspace u64 │ client length u8 │ client │ key 16 │
+//!  keys           │ prefix 10 │ 0b │ workspace u64 │ client length u8 │ client 1..=255 │ key 16 │
+//!                 │ prefix 10 │ 0b │ workspace u64 │ 00 │ length u16 │ client 256..=1020 │ key 16 │
 //!  partition      │ prefix 10 │ 0c │                                      the partition itself
 //!                 │ prefix 10 │ 0d │                                      its definitions
 //!                 │ prefix 10 │ 0e │ workspace u64 │                      a workspace
@@ -21,7 +22,9 @@
 //!
 //! Numbers are big-endian, so that keys stand in the order of what they hold. A text that is
 //! followed by something has its length in front: all records of a kind stand together, and no
-//! kind is taken for the beginning of another. Among such texts the shorter ones come first.
+//! kind is taken for the beginning of another. Among such texts the shorter ones come first, but for
+//! clients of more than 255 bytes, which come before all others: no client is empty, so the length 0
+//! says that two bytes of length follow.
 
 use bytes::Bytes;
 use seriatim_types::{
@@ -195,8 +198,27 @@ pub fn idempotency_key(
     idempotency: Key,
 ) -> Bytes {
     let client = client.as_bytes();
-    let parts: [&[u8]; 4] = [&workspace.0.to_be_bytes(), &[length(client)], client, &idempotency.0];
+    let long = long_length(client);
+    let length: &[u8] = match &long {
+        [_, 0, short @ ..] => short,
+        long => long,
+    };
+    let parts: [&[u8]; 4] = [&workspace.0.to_be_bytes(), length, client, &idempotency.0];
     key(prefix, IDEMPOTENCY, &parts)
+}
+
+/// Reads the key of an idempotency key.
+///
+/// # Errors
+///
+/// When it is another key.
+pub fn decode_idempotency_key(key: &[u8]) -> Result<(WorkspaceId, ClientId, Key), DecodeError> {
+    let mut parts = Parts::new("idempotency key", IDEMPOTENCY, key)?;
+    let workspace = WorkspaceId(parts.u64()?);
+    let client = parts.client()?;
+    let idempotency = Key(parts.take()?);
+    parts.end()?;
+    Ok((workspace, client, idempotency))
 }
 
 /// The key of what a partition knows of itself.
@@ -295,7 +317,14 @@ fn key(prefix: PartitionPrefix, tag: u8, parts: &[&[u8]]) -> Bytes {
 }
 
 fn length(text: &[u8]) -> u8 {
-    u8::try_from(text.len()).expect("names and clients have at most 255 bytes")
+    u8::try_from(text.len()).expect("names have at most 255 bytes")
+}
+
+/// What stands before a client of more than 255 bytes. The length of others is the last byte of it.
+fn long_length(client: &[u8]) -> [u8; 3] {
+    let length = u16::try_from(client.len()).expect("clients have at most 1020 bytes");
+    let [high, low] = length.to_be_bytes();
+    [0, high, low]
 }
 
 fn neighbour(partition: PartitionRef) -> [u8; 6] {
@@ -339,6 +368,19 @@ impl<'a> Parts<'a> {
 
     fn number(&mut self) -> Result<Number, DecodeError> {
         Number::new(self.u64()?).ok_or_else(|| self.invalid("a number of a sequence"))
+    }
+
+    /// A client with its length in front, in the shortest form.
+    fn client(&mut self) -> Result<ClientId, DecodeError> {
+        let length = match self.rest {
+            [0, 1..=u8::MAX, ..] => {
+                let [_, high, low] = self.take()?;
+                u16::from_be_bytes([high, low])
+            }
+            _ => self.take().map(|[length]| length.into())?,
+        };
+        let client = ClientId::new(self.bytes(length.into())?);
+        client.ok_or_else(|| self.invalid("a client"))
     }
 
     fn end(&self) -> Result<(), DecodeError> {

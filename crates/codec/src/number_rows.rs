@@ -3,7 +3,7 @@
 //! ```text
 //!  key    │ prefix 10 │ 01 │                                      the head of the checkpoint
 //!         │ prefix 10 │ 02 │ workspace u64 │                      a workspace's numbers
-//!         │ prefix 10 │ 03 │ workspace u64 │ client 1..=255 │     a client's number
+//!         │ prefix 10 │ 03 │ workspace u64 │ client 1..=1020 │    a client's number
 //!
 //!  head   │ 01 │ epoch u64 │ offset u64, 0 for none │
 //!  row    │ 01 │ ( sequence u16 │ year u16, 0 for none │ last u64 ) … │

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use seriatim_types::NUMBER_MAX;
-use seriatim_types::limits::{FIELD_NAME_BYTES_MAX, JSON_DEPTH_MAX};
+use seriatim_types::limits::{CLIENT_ID_CHARS_MAX, FIELD_NAME_BYTES_MAX, JSON_DEPTH_MAX};
 
 /// Something that cannot be taken as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +98,12 @@ pub enum Problem {
     /// A text that cannot be a name.
     #[error("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..")]
     NotAName { bytes_max: usize },
+    /// A text that no client can be called.
+    #[error(
+        "must have 1 to {CLIENT_ID_CHARS_MAX} characters, none of them a control character, and \
+         not be . or .."
+    )]
+    NotAClient,
     /// A text that is no moment.
     #[error("must be a time like \"2027-01-01T00:00:00Z\", from 1970 to 9999, not {found:?}")]
     NotATime { found: String },

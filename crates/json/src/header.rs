@@ -1,6 +1,5 @@
 //! What comes with a command beside its body, in headers or in the path of a request.
 
-use seriatim_types::limits::CLIENT_ID_BYTES_MAX;
 use seriatim_types::{ClientId, Key, Time, is_dots};
 
 use crate::error::{Invalid, Problem, excerpt};
@@ -34,7 +33,7 @@ pub fn key(text: &str) -> Result<Key, Invalid> {
 pub fn client(text: &str) -> Result<ClientId, Invalid> {
     let is_text = !text.chars().any(char::is_control) && !is_dots(text);
     let client = ClientId::new(text.as_bytes()).filter(|_| is_text);
-    client.ok_or_else(|| invalid("Client-Id", Problem::NotAName { bytes_max: CLIENT_ID_BYTES_MAX }))
+    client.ok_or_else(|| invalid("Client-Id", Problem::NotAClient))
 }
 
 /// The moment after which a command is not to be carried out.
@@ -86,15 +85,16 @@ mod tests {
     }
 
     #[test]
-    fn a_client_has_1_to_255_bytes_and_no_control_characters() {
-        for text in ["pos-4", "Kasse Süd", &"x".repeat(255)] {
+    fn a_client_has_1_to_255_characters_and_no_control_characters() {
+        for text in ["pos-4", "Kasse Süd", &"x".repeat(255), &"ü".repeat(255), &"😀".repeat(255)]
+        {
             assert_eq!(client(text).unwrap().as_bytes(), text.as_bytes());
         }
-        for text in ["", ".", "..", "a\tb", "\u{7f}", "\u{85}", &"x".repeat(256), &"ü".repeat(128)]
+        for text in ["", ".", "..", "a\tb", "\u{7f}", "\u{85}", &"x".repeat(256), &"ü".repeat(256)]
         {
             let refused = client(text).unwrap_err();
-            let sentence = "Client-Id: must have 1 to 255 bytes and no control characters, and not \
-                            be . or ..";
+            let sentence = "Client-Id: must have 1 to 255 characters, none of them a control \
+                            character, and not be . or ..";
             assert_eq!(refused.to_string(), sentence);
         }
     }

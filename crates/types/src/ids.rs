@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::limits::CLIENT_ID_BYTES_MAX;
+use crate::limits::CLIENT_ID_CHARS_MAX;
 
 /// A tenant application. Drawn by the server when the app is created, never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -30,15 +30,18 @@ pub struct KindId(pub u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SequenceId(pub u16);
 
-/// A client of a workspace: 1 to 255 bytes that it calls itself by.
+/// A client of a workspace, by what it calls itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(Box<[u8]>);
 
 impl ClientId {
-    /// The client, if its name has 1 to [`CLIENT_ID_BYTES_MAX`] bytes.
+    /// The client, if its name has 1 to [`CLIENT_ID_CHARS_MAX`] characters. Of bytes that are no
+    /// text, each counts as one.
     #[must_use]
     pub fn new(name: &[u8]) -> Option<Self> {
-        (1..=CLIENT_ID_BYTES_MAX).contains(&name.len()).then(|| Self(name.into()))
+        let is_short = name.len() <= CLIENT_ID_CHARS_MAX
+            || str::from_utf8(name).is_ok_and(|it| it.chars().count() <= CLIENT_ID_CHARS_MAX);
+        (is_short && !name.is_empty()).then(|| Self(name.into()))
     }
 
     /// The name.
@@ -63,5 +66,22 @@ impl fmt::Display for PartitionId {
 impl fmt::Display for Incarnation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "incarnation {}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_counted_in_characters() {
+        for letter in ["x", "é", "語", "😀"] {
+            let long = letter.repeat(CLIENT_ID_CHARS_MAX);
+            assert_eq!(ClientId::new(long.as_bytes()).unwrap().as_bytes(), long.as_bytes());
+            assert_eq!(ClientId::new(format!("{long}x").as_bytes()), None, "{letter}");
+        }
+        assert_eq!(ClientId::new(b""), None);
+        assert!(ClientId::new(&[0xff; CLIENT_ID_CHARS_MAX]).is_some(), "bytes, one by one");
+        assert_eq!(ClientId::new(&[0xff; CLIENT_ID_CHARS_MAX + 1]), None);
     }
 }

@@ -32,8 +32,8 @@ pub const TABLES_MAX: usize = 64;
 /// Longest name of a table.
 pub const TABLE_NAME_BYTES_MAX: usize = 64;
 
-/// Longest name of a client.
-pub const CLIENT_ID_BYTES_MAX: usize = 255;
+/// Longest name of a client: characters, of which each has up to four bytes.
+pub const CLIENT_ID_CHARS_MAX: usize = 255;
 
 /// Sequences that one kind of workspaces may have, the built-in ones included. They are kept
 /// in one row and searched one by one.

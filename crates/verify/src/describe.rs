@@ -1,13 +1,17 @@
 //! Keys and values in words, for people who look for what is wrong.
 
-use seriatim_codec::PartitionPrefix;
-use seriatim_types::Key;
+use seriatim_codec::{PartitionPrefix, decode_idempotency_key};
+use seriatim_types::WorkspaceId;
 
 /// Bytes of a value that are shown.
 const SHOWN_BYTES: usize = 48;
 
 /// A key in words. Any bytes will do.
 pub(crate) fn key(key: &[u8]) -> String {
+    if let Ok((WorkspaceId(workspace), client, key)) = decode_idempotency_key(key) {
+        let client = text(client.as_bytes());
+        return format!("workspace {workspace}, client {client}, key {key}");
+    }
     let read = key.split_at_checked(PartitionPrefix::BYTES).and_then(|(_, rest)| words(rest));
     read.unwrap_or_else(|| format!("key {}", hex(key)))
 }
@@ -46,12 +50,6 @@ fn words(rest: &[u8]) -> Option<String> {
         0x0a => {
             let (time, workspace) = (number(rest)?, number(rest)?);
             format!("workspace {workspace}, entity {}, expiry {time}", text(take_all(rest)))
-        }
-        0x0b => {
-            let workspace = number(rest)?;
-            let client = text(counted(rest)?);
-            let key = Key(take_all(rest).try_into().ok()?);
-            format!("workspace {workspace}, client {client}, key {key}")
         }
         0x0c => "the partition itself".to_owned(),
         0x0d => "the definitions of the partition".to_owned(),

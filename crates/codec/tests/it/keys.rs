@@ -6,13 +6,14 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use seriatim_codec::{
     DecodeError, Problem, Table, app_key, client_key, decode_event_key, decode_expiry_key,
-    decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key, definitions_key,
-    entities_prefix, entity_key, event_key, event_numbers_key, events_prefix, expiries_prefix,
-    expiry_key, head_key, idempotency_key, inbox_key, outbox_head_key, outbox_key, outbox_prefix,
-    partition_key, record_key, record_of_kind_key, records_of_kind_prefix, tree_node_key,
-    workspace_key, workspace_log_key, workspace_log_prefix, workspace_name_key, workspace_row_key,
+    decode_idempotency_key, decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key,
+    definitions_key, entities_prefix, entity_key, event_key, event_numbers_key, events_prefix,
+    expiries_prefix, expiry_key, head_key, idempotency_key, inbox_key, outbox_head_key, outbox_key,
+    outbox_prefix, partition_key, record_key, record_of_kind_key, records_of_kind_prefix,
+    tree_node_key, workspace_key, workspace_log_key, workspace_log_prefix, workspace_name_key,
+    workspace_row_key,
 };
-use seriatim_types::{Time, WorkspaceId};
+use seriatim_types::{ClientId, Time, WorkspaceId};
 
 use crate::golden::line;
 use crate::samples::{client, entity, key, name, neighbour, number, offset, prefix};
@@ -50,6 +51,19 @@ fn the_golden_file_of_keys_still_holds() {
 }
 
 #[test]
+fn the_golden_file_of_keys_of_long_clients_still_holds() {
+    let lines = [("x", 255), ("é", 128), ("😀", 255)].map(|(letter, count)| {
+        let client = ClientId::new(letter.repeat(count).as_bytes()).unwrap();
+        let idempotency = idempotency_key(prefix(), WORKSPACE, &client, key());
+        let numbers = client_key(prefix(), WORKSPACE, &client);
+        line(&format!("idempotency key of {count} times {letter}"), &idempotency)
+            + &line(&format!("numbers of {count} times {letter}"), &numbers)
+    });
+    let golden = include_str!("../../golden/long_clients.txt");
+    assert_eq!(lines.concat(), golden, "stored keys changed");
+}
+
+#[test]
 fn every_kind_of_key_has_a_tag_of_its_own() {
     let older = [
         head_key(prefix()),
@@ -80,6 +94,8 @@ fn keys_are_read_as_they_were_written() {
     assert_eq!(found, Ok((WORKSPACE, name("line"), id)));
     let found = decode_expiry_key(&expiry_key(at, Time(5), WORKSPACE, &entity("a")));
     assert_eq!(found, Ok((Time(5), WORKSPACE, entity("a"))));
+    let found = decode_idempotency_key(&idempotency_key(at, WORKSPACE, &client(), key()));
+    assert_eq!(found, Ok((WORKSPACE, client(), key())));
     let found = decode_outbox_key(&outbox_key(at, neighbour(), 7));
     assert_eq!(found, Ok((neighbour(), 7)));
 }
@@ -87,11 +103,12 @@ fn keys_are_read_as_they_were_written() {
 #[test]
 fn other_keys_are_errors() {
     type Decode = fn(&[u8]) -> Result<(), DecodeError>;
-    let decoders: [Decode; 5] = [
+    let decoders: [Decode; 6] = [
         |key| decode_event_key(key).map(drop),
         |key| decode_workspace_log_key(key).map(drop),
         |key| decode_record_of_kind_key(key).map(drop),
         |key| decode_expiry_key(key).map(drop),
+        |key| decode_idempotency_key(key).map(drop),
         |key| decode_outbox_key(key).map(drop),
     ];
     for decode in decoders {
@@ -208,7 +225,39 @@ proptest! {
         // Another client that is called like the beginning of this one.
         let name = a.0.as_bytes();
         let shorter = &name[..1 + cut.index(name.len())];
-        let other = (seriatim_types::ClientId::new(shorter).unwrap(), a.1);
-        prop_assert_eq!(a == other, key(&a).starts_with(&key(&other)));
+        if let Some(shorter) = ClientId::new(shorter) {
+            let other = (shorter, a.1);
+            prop_assert_eq!(a == other, key(&a).starts_with(&key(&other)));
+        }
+        let found = decode_idempotency_key(&key(&a));
+        prop_assert_eq!(found, Ok((WORKSPACE, a.0, seriatim_types::Key(a.1))));
+    }
+
+    #[test]
+    fn any_bytes_are_the_key_of_an_idempotency_key_or_an_error(
+        length in proptest::collection::vec(0..3_u8, 0..4),
+        rest in proptest::collection::vec(any::<u8>(), 0..600),
+    ) {
+        let front = [&prefix().encode()[..], &[0x0b], &WORKSPACE.0.to_be_bytes()].concat();
+        let bytes = [front, length, rest].concat();
+        if let Ok((workspace, client, key)) = decode_idempotency_key(&bytes) {
+            prop_assert_eq!(idempotency_key(prefix(), workspace, &client, key), bytes);
+        }
+    }
+
+    #[test]
+    fn idempotency_keys_of_a_workspace_and_then_of_a_client_stand_together(
+        a in (strategies::workspace_id(), strategies::client(), any::<[u8; 16]>()),
+        b in (strategies::workspace_id(), strategies::client(), any::<[u8; 16]>()),
+    ) {
+        let key = |(workspace, client, key): &(_, _, _)| {
+            idempotency_key(prefix(), *workspace, client, seriatim_types::Key(*key))
+        };
+        // Long clients come first, then the short ones; in both, by length.
+        let place = |client: &ClientId| (client.as_bytes().len() < 256, client.as_bytes().len());
+        prop_assert_eq!(
+            (a.0, place(&a.1), &a.1, a.2).cmp(&(b.0, place(&b.1), &b.1, b.2)),
+            key(&a).cmp(&key(&b))
+        );
     }
 }

@@ -162,6 +162,7 @@ fn the_rules_of_the_types_hold_for_what_is_read() {
     let client = bytes(1, b"c");
     assert_eq!(origin(&[]), not("Origin", 1, "a client"));
     assert_eq!(origin(&[bytes(1, &[0; 256])]), not("Origin", 1, "a client"));
+    assert_eq!(origin(&[bytes(1, "é".repeat(256).as_bytes())]), not("Origin", 1, "a client"));
     let key = bytes(3, &[0; 15]);
     assert_eq!(origin(&[client.clone(), varint(2, 1), key]), not("Origin", 3, "16 bytes"));
     let rest = [client, varint(2, 1), bytes(3, &[0; 16]), bytes(4, &[0; 16])];

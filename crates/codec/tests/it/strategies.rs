@@ -209,7 +209,16 @@ pub(crate) fn entity_key() -> impl Strategy<Value = EntityKey> {
 }
 
 pub(crate) fn client() -> impl Strategy<Value = ClientId> {
-    vec(any::<u8>(), 1..=255).prop_map(|name| ClientId::new(&name).unwrap())
+    // Any bytes, and texts of up to 1020 bytes: many around the 255 where the stored form changes.
+    let bytes = prop_oneof![vec(any::<u8>(), 1..=255), vec(any::<u8>(), 253..=255)];
+    let texts = prop_oneof![
+        "\\PC{1,255}",
+        "[é-ü]{126,129}",
+        ("x{0,3}", "😀{63,64}").prop_map(|(x, faces)| x + &faces),
+        "😀{250,255}",
+    ];
+    let name = prop_oneof![bytes, texts.prop_map(String::into_bytes)];
+    name.prop_map(|name| ClientId::new(&name).unwrap())
 }
 
 pub(crate) fn number() -> impl Strategy<Value = Number> {

@@ -44,6 +44,17 @@ fn a_repeated_command_is_answered_with_an_equal_receipt_and_says_so() {
 }
 
 #[test]
+fn a_client_is_counted_in_characters() {
+    let (_seriatim, store) = in_memory();
+    let till = "é".repeat(255);
+    let first = store.submit(&till, key(1), ORDER).unwrap();
+    assert_eq!(store.submit(&till, key(1), ORDER).unwrap().receipt, first.receipt);
+    assert_eq!(store.receipt(&till, key(1)).unwrap(), Some(first.receipt));
+    assert_eq!(store.client(&till).unwrap().unwrap().last_client_sequence.get(), 1);
+    assert!(store.submit(&"é".repeat(256), key(2), ORDER).is_err());
+}
+
+#[test]
 fn twenty_threads_that_send_one_key_make_one_event() {
     let (_seriatim, store) = in_memory();
     let submit = || store.submit("till-4", key(7), ORDER).unwrap();

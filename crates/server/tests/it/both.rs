@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use seriatim_api::{
     App, CreateAppRequest, DefineSequenceRequest, GetHeadRequest, ListAppsRequest, Range,
-    SequenceDefinition,
+    SequenceDefinition, SubmitRequest,
 };
 use seriatim_node::Settings as NodeSettings;
 use seriatim_server::Settings;
@@ -126,6 +126,44 @@ fn a_command_sent_over_one_protocol_is_a_replay_over_the_other() {
     };
     let found = grpc.wait(grpc.commands().get_receipt(get)).unwrap();
     assert_eq!((found.replayed, receipt(&found.receipt.unwrap())), (true, over_grpc));
+}
+
+#[test]
+fn a_client_is_counted_in_characters() {
+    let world = World::shop();
+    let grpc = world.grpc();
+    let commands = "/v1/apps/shop/workspaces/store-1/commands";
+    for (number, client) in ["é".repeat(200), "語".repeat(255), "😀".repeat(255)].iter().enumerate()
+    {
+        let number = number as u64;
+        let escaped: String = client.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let headers = [("Idempotency-Key", &*key(number)), ("Client-Id", client)];
+        let over_http = world.send("POST", commands, &headers, NOTED);
+        assert_eq!(over_http.status, 200, "{}", over_http.text());
+
+        let again = SubmitRequest { client: client.clone(), ..request("store-1", number, NOTED) };
+        let again = grpc.submit(again).unwrap();
+        assert_eq!(receipt(&again.receipt.unwrap()), with_ms(json(&over_http)));
+        assert!(again.replayed);
+
+        let found = world.read("store-1", &format!("receipts/{escaped}/{}", key(number)));
+        assert_eq!(found.body, over_http.body);
+        let stands = json(&world.read("store-1", &format!("clients/{escaped}")));
+        assert_eq!(
+            (&stands["client"], &stands["last_client_sequence"]),
+            (&json!(client), &json!(1))
+        );
+        let events = json(&world.read("store-1", "events"));
+        assert_eq!(events["events"][number as usize]["client"], json!(client));
+    }
+    let long = "é".repeat(256);
+    let headers = [("Idempotency-Key", &*key(9)), ("Client-Id", &long)];
+    let over_http = json(&world.send("POST", commands, &headers, NOTED));
+    assert_eq!(over_http["field"], "Client-Id", "{over_http}");
+    let long = SubmitRequest { client: long, ..request("store-1", 9, NOTED) };
+    let over_grpc = failed(grpc.submit(long), Code::InvalidArgument, "INVALID_ARGUMENT");
+    assert_eq!(over_grpc["field"], "client");
+    assert_eq!(world.last_offset(), 3);
 }
 
 #[test]

@@ -15,7 +15,7 @@ mod documents;
 mod key;
 mod workspace;
 
-use seriatim_codec::PartitionPrefix;
+use seriatim_codec::{PartitionPrefix, decode_idempotency_key};
 use seriatim_merkle::NodeId;
 use seriatim_types::{
     ClientId, EntityKey, EntityRow, Hash, Key, KeyRow, KindId, Name, Number, PartitionOffset,
@@ -291,9 +291,8 @@ impl RowKey {
                 }
                 0x09 => Self::Entity(workspace, EntityKey::new(str::from_utf8(rest).ok()?)?),
                 _ => {
-                    let (length, rest) = rest.split_first()?;
-                    let (client, key) = rest.split_at_checked(usize::from(*length))?;
-                    Self::Key(workspace, ClientId::new(client)?, Key(key.try_into().ok()?))
+                    let (workspace, client, key) = decode_idempotency_key(key).ok()?;
+                    Self::Key(workspace, client, key)
                 }
             })
         };

@@ -249,9 +249,8 @@ fn text(text: &str) -> Value<'_> {
     Value::Text(Cow::Borrowed(text))
 }
 
-/// A number, exact up to 2^53. Those beyond are too great everywhere, and stay so.
 fn number(number: u64) -> Value<'static> {
-    Value::Number(Number::Double(number as f64))
+    Value::Number(Number::Whole(number))
 }
 
 fn moment<'a>(time: Option<Time>, path: &Path<'_>) -> Result<Option<Value<'a>>, Invalid> {

@@ -166,6 +166,13 @@ fn keys_clients_and_places_have_their_rules() {
             "{shown}"
         );
     }
+    // Numbers are said as they came, also those that no double can hold.
+    let mut high = good();
+    high.command.as_mut().unwrap().if_offset = Some(u64::MAX - 1);
+    let body = failed(grpc.submit(high), Code::InvalidArgument, "INVALID_ARGUMENT");
+    let why =
+        "if_offset: must be a whole number from 0 to 9007199254740991, not 18446744073709551614";
+    assert_eq!(body["message"], why);
     let mut late = Request::new(good());
     late.metadata_mut().insert("grpc-timeout", "soon".parse().unwrap());
     let late = grpc.wait(grpc.commands().submit(late));

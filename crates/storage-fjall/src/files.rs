@@ -68,7 +68,13 @@ pub(crate) enum Found {
 /// Looks at a store's folder without changing it.
 pub(crate) fn look(path: &Path) -> io::Result<Found> {
     let engine = engine_folder(path);
-    if !engine.try_exists()? || is_unfinished(&engine)? {
+    let is_gone = !engine.try_exists()?;
+    if is_gone || is_unfinished(&engine)? {
+        // A store that is made has its folder before its identity, and its first journal is 0.
+        let was_there = is_gone && path.join("identity").try_exists()?;
+        if was_there || noted_journal(path)?.is_some_and(|noted| noted > 0) {
+            return Ok(Found::Damaged("the folder `fjall` with its data is missing or empty"));
+        }
         return Ok(Found::Nothing);
     }
     if !has_version(&engine) {
@@ -106,17 +112,25 @@ pub(crate) fn foreign(path: &Path) -> io::Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// Makes an identity for a new store, and removes what is left of an earlier attempt: the
-/// engine would trip over its own files.
+/// Makes a folder and an identity for a new store, and removes what is left of an earlier attempt:
+/// the engine would trip over its own files. Wherever it is cut short, no identity is there without
+/// the folder: that is how a folder is missed that somebody has removed.
 pub(crate) fn prepare(path: &Path) -> io::Result<Nonce> {
-    let engine = engine_folder(path);
-    if engine.try_exists()? {
-        fs::remove_dir_all(engine)?;
+    let (engine, identity) = (engine_folder(path), path.join("identity"));
+    let sync_names = || File::open(path)?.sync_all();
+    if identity.try_exists()? {
+        fs::remove_file(&identity)?;
+        sync_names()?;
     }
+    if engine.try_exists()? {
+        fs::remove_dir_all(&engine)?;
+    }
+    fs::create_dir(&engine)?;
+    sync_names()?;
     // Keys that the operating system drew for this value alone.
     let nonce = RandomState::new().hash_one("store");
     write_number(&path.join("journal"), 0)?;
-    write_number(&path.join("identity"), nonce)?;
+    write_number(&identity, nonce)?;
     Ok(Nonce(nonce))
 }
 

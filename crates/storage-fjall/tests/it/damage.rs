@@ -183,6 +183,7 @@ fn missing_files_are_noticed() {
         if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
         damaged(open(copy.path()))
     };
+    assert!(without("fjall").contains("the folder `fjall` with its data is missing"));
     let journal = recorded.file.file_name().unwrap().to_str().unwrap();
     assert!(without(&format!("fjall/{journal}")).contains("there is no journal"));
     assert!(without("fjall/version").contains("version file is missing"));

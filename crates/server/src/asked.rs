@@ -1,5 +1,6 @@
 //! What a request says: the parts of its path, its query, its headers, its body.
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -27,20 +28,20 @@ use crate::path;
 
 /// A request without its body.
 pub(crate) struct Asked {
-    path: Vec<(String, String)>,
+    /// The parts of the path. Where they cannot be read, that is said to whoever needs one: only
+    /// the handler knows what an error of its own says.
+    path: Result<Vec<(String, String)>, ApiError>,
     query: String,
     headers: HeaderMap,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Asked {
-    type Rejection = ApiError;
+    type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
-        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, state)
-            .await
-            .unwrap_or_else(|never| match never {});
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, state).await?;
         let route = parts.extensions.get::<MatchedPath>().expect("only routes have handlers");
-        let path = path::parts(route.as_str(), uri.path())?;
+        let path = path::parts(route.as_str(), uri.path());
         let query = uri.query().unwrap_or_default().to_owned();
         Ok(Self { path, query, headers: std::mem::take(&mut parts.headers) })
     }
@@ -48,13 +49,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
 
 impl Asked {
     /// A part of the path, as text.
-    pub(crate) fn part(&self, name: &str) -> &str {
-        let part = self.path.iter().find(|(known, _)| known == name);
-        part.map_or("", |(_, text)| text)
+    fn part(&self, name: &str) -> Result<&str, ApiError> {
+        let mut parts = self.path.as_ref().map_err(Clone::clone)?.iter();
+        Ok(parts.find(|(known, _)| known == name).map_or("", |(_, text)| text))
     }
 
     pub(crate) fn name(&self, part: &str) -> Result<Name, ApiError> {
-        name(part, self.part(part))
+        name(part, self.part(part)?)
     }
 
     pub(crate) fn app(&self) -> Result<Name, ApiError> {
@@ -62,7 +63,7 @@ impl Asked {
     }
 
     pub(crate) fn workspace(&self) -> Result<WorkspaceRef, ApiError> {
-        workspace(self.part("workspace"))
+        workspace(self.part("workspace")?)
     }
 
     pub(crate) fn partition(&self) -> Result<PartitionId, ApiError> {
@@ -71,22 +72,22 @@ impl Asked {
     }
 
     pub(crate) fn entity_key(&self) -> Result<EntityKey, ApiError> {
-        entity_key(self.part("key"))
+        entity_key(self.part("key")?)
     }
 
     pub(crate) fn client(&self) -> Result<ClientId, ApiError> {
-        let client = header::client(self.part("client"));
+        let client = header::client(self.part("client")?);
         client.map_err(|invalid| ApiError::invalid("client", invalid.problem))
     }
 
     pub(crate) fn idempotency_key(&self) -> Result<Key, ApiError> {
-        let key = header::key(self.part("key"));
+        let key = header::key(self.part("key")?);
         key.map_err(|invalid| ApiError::invalid("key", invalid.problem))
     }
 
     /// A part of the path that is a number.
     pub(crate) fn number(&self, part: &str, range: RangeInclusive<u64>) -> Result<u64, ApiError> {
-        whole(part, self.part(part), range)
+        whole(part, self.part(part)?, range)
     }
 
     /// The parameters behind the path, if all of them are known and each comes once.

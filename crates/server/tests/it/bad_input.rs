@@ -9,6 +9,26 @@ use crate::world::{NOTED, World, error, json, key};
 const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
 
 #[test]
+fn a_write_says_what_came_of_it_also_when_its_path_cannot_be_read() {
+    let world = World::shop();
+    for (method, path) in [
+        ("POST", "/v1/apps/shop/workspaces/%ff/commands"),
+        ("POST", "/v1/apps/%zz/workspaces/store-1/commands"),
+        ("PUT", "/v1/apps/shop/workspaces/%ff"),
+        ("PUT", "/v1/apps/shop/sequences/%f"),
+        ("PUT", "/v1/apps/shop/kinds/%ff"),
+        ("PUT", "/v1/apps/%ff/records/x"),
+    ] {
+        let body = error(&world.send(method, path, &[], "{}"), 400, "INVALID_ARGUMENT");
+        assert_eq!(body["outcome"], "refused", "{path}: {body}");
+    }
+    for path in ["/v1/partitions/%ff/0/restart", "/v1/partitions/shop/%ff/restart"] {
+        let body = error(&world.post(path, ""), 400, "INVALID_ARGUMENT");
+        assert!(body["outcome"].is_null(), "it writes nothing: {body}");
+    }
+}
+
+#[test]
 fn headers_of_a_command_are_there_once_and_good() {
     let world = World::shop();
     let key = key(1);

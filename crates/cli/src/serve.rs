@@ -4,21 +4,23 @@
 //!  open the store ─► node ─► socket ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
 //! ```
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use seriatim_node::{Node, State, SystemClock};
+use seriatim_node::{Node, Reason, State, SystemClock};
 use seriatim_server::Server;
 use seriatim_storage::OpenError;
 use seriatim_storage_fjall::{FjallStore, Settings as StorageSettings};
+use seriatim_types::PartitionRef;
 use tokio::time::Instant;
 
 use crate::config::{Settings, Source};
 use crate::exit::{Exit, Failure};
 use crate::settings::{DevArgs, ServeArgs};
-use crate::welcome::say;
+use crate::welcome::{complain, say};
 use crate::{handles, signals, welcome};
 
 /// How long reads that are under way may take when everything else has ended.
@@ -34,6 +36,14 @@ const OPEN_AGAIN: Duration = Duration::from_millis(20);
 /// How often to look whether all partitions serve, and how often to say how far they are.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SAY_EVERY: Duration = Duration::from_secs(1);
+
+/// How often to look whether something has stopped.
+const WATCH_EVERY: Duration = Duration::from_millis(250);
+
+/// What to do when something has.
+const NEXT: &str = "what was acknowledged is on disk, and nothing more is written there: remove the \
+                    cause (make room, if the disk is full) and start the server again; `seriatim \
+                    verify` tells whether what is stored is sound";
 
 /// A server for development.
 pub(crate) fn dev(args: &DevArgs) -> Result<()> {
@@ -75,6 +85,7 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         })?;
         say(welcome::text(server.address(), &data, is_dev));
         tokio::spawn(say_when_ready(node.clone()));
+        tokio::spawn(say_what_stops(node.clone()));
         anyhow::Ok(server.run(signal).await)
     });
     runtime.shutdown_timeout(READS_WITHIN);
@@ -83,8 +94,14 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         say("Some requests were still open and got no answer.");
     }
     node.shutdown(NODE_WITHIN)?;
+    let stopped = stopped(&node);
     // The store goes with it, and so the lock on the folder: whoever reads on may open it.
     drop(node);
+    if !stopped.is_empty() {
+        let stopped: Vec<String> = stopped.into_values().collect();
+        let what = format!("ended, but not in good order: {}", stopped.join("; "));
+        return Err(Failure::new(Exit::Failure, what).advise(NEXT).into());
+    }
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
 }
@@ -116,18 +133,43 @@ fn fit_connections(settings: &mut Settings) {
     }
 }
 
+/// Says what has stopped as soon as it has, for as long as the server runs.
+async fn say_what_stops(node: Arc<Node>) {
+    let mut said = BTreeMap::new();
+    loop {
+        let stopped = stopped(&node);
+        for (_, what) in stopped.iter().filter(|(which, _)| !said.contains_key(*which)) {
+            complain(format!("seriatim: {what}; next: {NEXT}"));
+        }
+        said = stopped;
+        tokio::time::sleep(WATCH_EVERY).await;
+    }
+}
+
+/// What has stopped, and why: partitions, or (`None`) the store with all of them.
+fn stopped(node: &Node) -> BTreeMap<Option<PartitionRef>, String> {
+    let mut stopped = BTreeMap::new();
+    for (partition, state) in node.partitions() {
+        let State::Stopped(reason) = state else { continue };
+        if matches!(reason, Reason::Store { .. }) {
+            stopped.entry(None).or_insert_with(|| reason.to_string());
+            continue;
+        }
+        let PartitionRef { app, partition: number } = partition;
+        let app = node.app_name(app).map_or_else(|| app.to_string(), |name| format!("app {name}"));
+        stopped.insert(Some(partition), format!("{number} of {app} has stopped: {reason}"));
+    }
+    stopped
+}
+
 /// Says how far the partitions are until all serve, or until one has stopped.
 async fn say_when_ready(node: Arc<Node>) {
     let began = Instant::now();
     let mut said = began;
     while !node.is_ready() {
         let partitions = node.partitions();
-        for (partition, state) in &partitions {
-            if let State::Stopped(reason) = state {
-                let (app, partition) = (partition.app, partition.partition);
-                say(format!("Not ready: {partition} of {app} stopped: {reason}"));
-                return;
-            }
+        if partitions.iter().any(|(_, state)| matches!(state, State::Stopped(_))) {
+            return;
         }
         if said.elapsed() >= SAY_EVERY {
             said = Instant::now();

@@ -11,6 +11,11 @@ pub(crate) fn say(text: impl std::fmt::Display) {
     drop(writeln!(std::io::stdout(), "{text}"));
 }
 
+/// Says what is wrong, where errors are said.
+pub(crate) fn complain(text: impl std::fmt::Display) {
+    drop(writeln!(std::io::stderr(), "{text}"));
+}
+
 /// Where the server is, and for development what to try first.
 pub(crate) fn text(address: SocketAddr, data: &Path, is_dev: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");

@@ -8,9 +8,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::SYSTEM_APP;
+use seriatim_core::{SYSTEM_APP, system_settings};
 use seriatim_storage::Store;
-use seriatim_types::{AppId, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef};
+use seriatim_types::{
+    AppId, AppSettings, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef,
+};
 
 use crate::answer::Answer;
 use crate::chain::Link;
@@ -36,7 +38,7 @@ pub(crate) struct Hosted {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     partitions: RwLock<BTreeMap<PartitionRef, Arc<Running>>>,
-    /// The apps that were looked up.
+    /// The apps that were looked up, and the system's own.
     known_apps: RwLock<BTreeMap<Name, AppHome>>,
     landings: Mutex<Option<Sender<Landing>>>,
     /// Whether the partitions of all apps were started.
@@ -72,7 +74,7 @@ impl Hosted {
             settings: settings.with_least(),
             clock,
             partitions: RwLock::default(),
-            known_apps: RwLock::default(),
+            known_apps: RwLock::new(BTreeMap::from([home_of(&system_settings())])),
             landings: Mutex::new(Some(landings)),
             is_resumed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
@@ -218,7 +220,23 @@ impl Hosted {
     pub(crate) fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         let view = self.running(SYSTEM).and_then(|system| system.shared.view());
         let Some(view) = view else { return Ok(Vec::new()) };
-        Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()
+        let apps = Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()?;
+        let homes = apps.iter().map(|definitions| home_of(&definitions.app));
+        self.known_apps.write().unwrap_or_else(PoisonError::into_inner).extend(homes);
+        Ok(apps)
+    }
+
+    /// What an app is called. One that was looked up before is known also when nothing can be
+    /// read any more.
+    pub(crate) fn app_name(&self, app: AppId) -> Option<Name> {
+        let known = || {
+            let known = self.known_apps.read().unwrap_or_else(PoisonError::into_inner);
+            known.iter().find(|(_, home)| home.app == app).map(|(name, _)| name.clone())
+        };
+        known().or_else(|| {
+            self.apps().ok()?;
+            known()
+        })
     }
 
     /// An app, by its name. Whether the apps are known is told by the same look that misses one:
@@ -234,9 +252,9 @@ impl Hosted {
         let apps = Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps()?;
         let mut apps = apps.into_iter().map(|definitions| definitions.app);
         let app = apps.find(|app| app.name == *name).ok_or(AskError::AppNotFound)?;
-        let home = AppHome { app: app.app, partitions: app.partitions };
+        let (name, home) = home_of(&app);
         let mut known = self.known_apps.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(name.clone(), home);
+        known.insert(name, home);
         Ok(home)
     }
 
@@ -284,6 +302,10 @@ impl Running {
 pub fn prefix_of(partition: PartitionRef) -> PartitionPrefix {
     let PartitionRef { app, partition } = partition;
     PartitionPrefix { app, partition, incarnation: INCARNATION }
+}
+
+fn home_of(app: &AppSettings) -> (Name, AppHome) {
+    (app.name.clone(), AppHome { app: app.app, partitions: app.partitions })
 }
 
 /// All partitions of an app.

@@ -19,7 +19,8 @@ use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Outcome, partition_of_id, partition_of_name};
 use seriatim_storage::{CommitError, Schema, Store};
 use seriatim_types::{
-    Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef, WorkspaceRef,
+    AppId, Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef,
+    WorkspaceRef,
 };
 
 use crate::chain::Chain;
@@ -294,6 +295,13 @@ impl Node {
     /// When they could not be read.
     pub fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         self.hosted.apps()
+    }
+
+    /// What an app is called. One that was looked up before, as for every partition that was
+    /// started, is known also when nothing can be read any more.
+    #[must_use]
+    pub fn app_name(&self, app: AppId) -> Option<Name> {
+        self.hosted.app_name(app)
     }
 
     /// What every partition is doing.

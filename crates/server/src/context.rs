@@ -1,14 +1,13 @@
 //! What all handlers share: the node, and how it is asked off the async threads.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Clock, Node, Reader, State, View};
-use seriatim_types::{AppId, Name, PartitionId, PartitionRef, Time, WorkspaceRef};
+use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::{ApiError, Outcome};
@@ -34,8 +33,6 @@ pub(crate) struct Context {
     subscriptions: Arc<Semaphore>,
     /// Whether the server is to end.
     pub(crate) ending: watch::Receiver<bool>,
-    /// The names of the apps that were seen, to be said also when the store cannot be read.
-    app_names: Mutex<BTreeMap<AppId, String>>,
 }
 
 impl Context {
@@ -54,7 +51,6 @@ impl Context {
             subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
             settings,
             ending,
-            app_names: Mutex::new(BTreeMap::from([(SYSTEM_APP, SYSTEM_NAME.to_owned())])),
         }
     }
 
@@ -87,9 +83,6 @@ impl Context {
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, ApiError> {
-        if app.as_str() == SYSTEM_NAME {
-            return Ok(SYSTEM);
-        }
         self.node.partition_of(app, workspace).map_err(|error| self.not_asked(error))
     }
 
@@ -123,17 +116,11 @@ impl Context {
 
     /// What every partition is doing, by the name of its app.
     pub(crate) fn partitions(&self) -> Vec<(String, PartitionId, State)> {
-        let partitions = self.node.partitions();
-        let mut names = self.app_names.lock().unwrap_or_else(PoisonError::into_inner);
-        if partitions.iter().any(|(partition, _)| !names.contains_key(&partition.app)) {
-            let apps = self.node.apps().unwrap_or_default().into_iter();
-            names.extend(apps.map(|it| (it.app.app, it.app.name.as_str().to_owned())));
-        }
         let named = |(PartitionRef { app, partition }, doing)| {
-            let name = names.get(&app).cloned().unwrap_or_else(|| app.to_string());
-            (name, partition, doing)
+            let name = self.node.app_name(app);
+            (name.map_or_else(|| app.to_string(), |name| name.to_string()), partition, doing)
         };
-        partitions.into_iter().map(named).collect()
+        self.node.partitions().into_iter().map(named).collect()
     }
 
     /// Asks the node something that waits or reads, off the async threads.

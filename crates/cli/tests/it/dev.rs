@@ -132,6 +132,52 @@ fn a_signal_ends_it_in_good_order() {
     }
 }
 
+/// It said nothing until it was asked, and then that everything was well.
+#[test]
+fn a_store_that_stops_is_said_at_once_and_again_at_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let complaints = folder.path().join("complaints");
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    // A disk of its own, in a namespace of its own.
+    let script = "mount -t tmpfs -o size=16m tmpfs \"$1\" && exec \"$2\" dev --listen 127.0.0.1:0 \
+                  --data \"$1/data\" --set storage.disk_reserve_bytes=0";
+    let mut dev = std::process::Command::new("unshare");
+    dev.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(&disk);
+    dev.arg(env!("CARGO_BIN_EXE_seriatim")).stderr(std::fs::File::create(&complaints).unwrap());
+    let dev = Dev::spawn(dev);
+    let mut client = dev.client();
+    define(&mut client);
+    let large =
+        format!(r#"{{"events":[{{"name":"A","args":{{"x":"{}"}}}}]}}"#, "x".repeat(500_000));
+    let stopped = (1..200).find_map(|number| {
+        let key = format!("0b0e8a4e-5f0a-4c3e-9d6b-{number:012}");
+        let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "a")];
+        let path = "/v1/apps/shop/workspaces/store-1/commands";
+        let answer = client.send("POST", path, &headers, large.as_bytes()).unwrap();
+        (answer.status != 200).then(|| answer.text())
+    });
+    let stopped = stopped.expect("the disk is full");
+    assert!(stopped.contains("No space left on device"), "{stopped}");
+    let said = || std::fs::read_to_string(&complaints).unwrap();
+    while said().is_empty() {
+        std::thread::yield_now();
+    }
+    assert!(said().starts_with("seriatim: the store has stopped: "), "{}", said());
+    assert!(said().contains("No space left on device"), "{}", said());
+    dev.signal(Signal::TERM);
+    let (status, last) = dev.ended();
+    assert_eq!(status.code(), Some(1), "{last}");
+    assert!(!last.contains("Everything"), "{last}");
+    let said = said();
+    assert_eq!(
+        said.matches("the store has stopped: ").count(),
+        2,
+        "at once, and at the end: {said}"
+    );
+    assert!(said.contains("ended, but not in good order: the store has stopped: "), "{said}");
+}
+
 #[test]
 fn a_second_signal_ends_it_at_once() {
     let folder = tempfile::tempdir().unwrap();

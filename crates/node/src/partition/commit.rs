@@ -13,7 +13,7 @@ use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
 use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
-use super::{Flight, Partition, Phase, Step, View, has_passed};
+use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
 use crate::reply::{Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
@@ -189,7 +189,7 @@ impl<R> Partition<R> {
                 // The numbers wait for the next one.
                 CommitOutcome::NotWritten => Step::idle(),
                 CommitOutcome::Unknown => {
-                    let replies = self.stop(Reason::Store { what: error.to_string() });
+                    let replies = self.stop(Reason::Store { what: causes(&error) });
                     Step { replies, ..Step::idle() }
                 }
             },
@@ -254,7 +254,7 @@ impl<R> Partition<R> {
         let snapshot = match self.tables.store.snapshot() {
             Ok(snapshot) => Arc::from(snapshot),
             Err(error) => {
-                let what = error.to_string();
+                let what = causes(&error);
                 let unknown = Reply::Unknown { why: what.clone() };
                 let replies = replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
                 let mut replies: Vec<_> = replies.collect();
@@ -277,7 +277,7 @@ impl<R> Partition<R> {
 
     /// A commit did not happen, or may not have.
     fn not_committed(&mut self, now: Time, error: &CommitError, replies: Replies<R>) -> Step<R> {
-        let why = error.to_string();
+        let why = causes(error);
         let answer = |reply: &Reply| {
             let replies = replies.into_iter().map(|(handle, _)| (handle, reply.clone()));
             replies.collect::<Vec<_>>()

@@ -168,6 +168,30 @@ fn a_store_that_breaks_leaves_the_outcome_unknown_and_then_stops() {
 }
 
 #[test]
+fn a_store_that_stops_says_why_and_apps_keep_their_names() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
+    world.define_shop();
+    assert!(world.ended());
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    gate.set(Way::Faulty(CallKind::Commit, Fault::Fail));
+    // The system's own partition too, before anybody has asked what the apps are called.
+    error(&world.post("/v1/apps", r#"{"name":"kiosk"}"#), 503, "PARTITION_STOPPED");
+    let unknown = error(&world.command(1, NOTED), 503, "PARTITION_STOPPED");
+    let said = |text: &Value| text.as_str().is_some_and(|text| text.contains("planned at call"));
+    assert!(said(&unknown["message"]), "{unknown}");
+    let ready = json(&world.get("/readyz"));
+    let partitions = ready["partitions"].as_array().unwrap();
+    let names: Vec<&Value> = partitions.iter().map(|partition| &partition["app"]).collect();
+    assert_eq!(names, ["system", "shop", "shop"]);
+    let stopped = partitions.iter().filter(|partition| partition["state"] == "stopped");
+    assert!(
+        stopped.clone().count() >= 2 && stopped.clone().all(|it| said(&it["reason"])),
+        "{ready}"
+    );
+}
+
+#[test]
 fn a_read_that_fails_is_said_and_the_server_goes_on() {
     let (gate, store) = Gate::store(Way::Free);
     let world = World::ready(store, NodeSettings::default(), Settings::default());

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use seriatim_core::{Committed, SYSTEM_APP};
+use seriatim_core::Committed;
 use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, SubscribeError, Subscription};
 use seriatim_types::{PartitionId, PartitionRef};
@@ -52,10 +52,6 @@ pub(crate) async fn follow<T: Send + 'static>(
     from: u64,
     write: Write<T>,
 ) -> Result<mpsc::Receiver<T>, ApiError> {
-    if read.partition.app == SYSTEM_APP {
-        let why = "the log of the app system can be listed, and not followed";
-        return Err(ApiError::new("PERMISSION_DENIED", why));
-    }
     read.wait().await?;
     let LogRead { context, app, log, partition, .. } = read;
     let permit = context.subscribe()?;

@@ -1,6 +1,8 @@
 //! Apps and what is defined for them.
 
 use serde_json::json;
+use seriatim_api::{Log, SubscribeRequest, log};
+use seriatim_testkit::request;
 use tonic::Code;
 
 use crate::grpc::failed;
@@ -20,6 +22,29 @@ fn an_app_is_made_once_and_found_again() {
     assert_eq!(world.get("/v1/apps").text(), format!(r#"{{"apps":[{shown}]}}"#));
     let other = error(&world.post("/v1/apps", r#"{"name":"shop"}"#), 409, "APP_EXISTS");
     assert_eq!(other["outcome"], "refused");
+}
+
+#[test]
+fn the_servers_own_app_may_be_followed() {
+    let world = World::shop();
+    let mut client = world.client();
+    let follow = [("Accept", "text/event-stream")];
+    let path = "/v1/apps/system/workspaces/shop/events";
+    client.write(&request("GET", path, &follow, b"")).unwrap();
+    assert_eq!(client.read_head().unwrap().0, 200);
+    for offset in 1..=6 {
+        let event = client.read_event().unwrap().unwrap();
+        assert!(event.starts_with(&format!("id: {offset}\n")), "{event}");
+    }
+    world.put("/v1/apps/shop/kinds/x", "{}");
+    assert!(client.read_event().unwrap().unwrap().starts_with("id: 7\n"));
+
+    let grpc = world.grpc();
+    let log = Some(Log { app: "system".to_owned(), log: Some(log::Log::Partition(0)) });
+    let subscribe = SubscribeRequest { log, from: 7 };
+    let mut followed = grpc.wait(grpc.reads().subscribe(subscribe)).unwrap();
+    let batch = grpc.runtime.block_on(followed.message()).unwrap().unwrap();
+    assert_eq!((batch.events[0].offset, batch.events[0].workspace.as_str()), (7, "shop"));
 }
 
 /// Its partition could be read and its workspaces could not, and a command found no such app.
@@ -55,9 +80,6 @@ fn the_servers_own_app_may_be_read_and_never_written() {
     let over_http = json(&world.send("POST", written[3].1, &headers, NOTED));
     let denied = failed(grpc.submit(command), Code::PermissionDenied, "PERMISSION_DENIED");
     assert_eq!(denied, over_http);
-    let follow = ("Accept", "text/event-stream");
-    let followed = world.send("GET", "/v1/apps/system/workspaces/shop/events", &[follow], "");
-    error(&followed, 403, "PERMISSION_DENIED");
     assert_eq!(json(&world.get("/v1/apps/system/partitions/0/events"))["last"], 6);
 }
 

@@ -135,6 +135,12 @@ impl Subscription {
         }
     }
 
+    /// The last events that were [taken](Self::take), so many of them, are given again.
+    pub fn give_back(&mut self, events: usize) {
+        let events = u64::try_from(events).expect("a page is short");
+        self.next = self.next.saturating_sub(events);
+    }
+
     /// The next events, once there are some.
     ///
     /// # Errors

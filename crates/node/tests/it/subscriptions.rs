@@ -69,6 +69,26 @@ fn subscriptions_pass_from_stored_to_live_without_a_hole_or_a_repeat() {
 }
 
 #[test]
+fn what_was_given_back_is_given_again_and_counts_as_behind() {
+    let disk = MemoryDisk::new();
+    let node = open_with(&disk, Settings { subscription_lag_max: 3, ..Settings::default() });
+    set_up(&node);
+    let write = |keys: std::ops::RangeInclusive<u64>| {
+        send(&node, keys.map(|key| ask("a", u128::from(key), "store-1")).collect());
+    };
+    write(1..=3);
+    let mut subscription = of_workspace(&node, "store-1", 1);
+    let taken = subscription.take().unwrap();
+    subscription.give_back(2);
+    assert_eq!(subscription.next_offset(), 2);
+    assert_eq!(subscription.take().unwrap(), taken[1..]);
+    subscription.give_back(2);
+    write(4..=5);
+    let lagged = SubscribeError::Lagged { resume_from: 2, behind: 4 };
+    assert_eq!(subscription.take(), Err(lagged), "it had caught up");
+}
+
+#[test]
 fn a_workspace_that_is_not_there_yet_can_be_followed() {
     let disk = MemoryDisk::new();
     let node = open(&disk);

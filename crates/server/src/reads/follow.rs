@@ -4,14 +4,16 @@
 //!  subscription ─► a page of events, off the async threads ─► room? written, piece by piece ─► client
 //! ```
 //!
-//! A client that does not read costs what is left of a page, one piece that is written and one
-//! that the connection holds, and nothing else: what comes later stays in the store.
+//! A client that does not read costs one piece that is written and one that the connection holds,
+//! and nothing else: what is left of a page is given back after a moment and read again when there
+//! is room, and what comes later stays in the store.
 //!
 //! **Invariant:** nothing is written before there is room for it. Written, events are larger, and a
 //! whole page of them for each client that sleeps would add up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use seriatim_core::Committed;
 use seriatim_json::write::Fact;
@@ -41,6 +43,9 @@ pub(crate) struct Shown {
     pub(crate) workspace: Arc<str>,
     pub(crate) partition: PartitionId,
 }
+
+/// How long events that were read wait for a client that does not.
+const HELD_FOR: Duration = Duration::from_secs(1);
 
 /// What is sent of a part, or of its first events, and how many those are: at least one.
 type Write<T> = fn(&Part<'_>) -> (T, usize);
@@ -153,7 +158,7 @@ impl<T: Send + 'static> Follower<T> {
                         self.send(&Part::Alive).await.is_some()
                     }
                 },
-                Ok(events) => self.send_all(events).await,
+                Ok(events) => self.send_all(events, &mut source.subscription).await,
                 Err(None) => return,
                 Err(Some(error)) => {
                     self.send(&Part::Failed(&error)).await;
@@ -166,13 +171,22 @@ impl<T: Send + 'static> Follower<T> {
         }
     }
 
-    /// Returns whether anybody listens still.
-    async fn send_all(&self, mut events: VecDeque<Shown>) -> bool {
+    /// Sends events one piece after the other. A client that does not read for a moment is sent no
+    /// more of them: the rest goes back to the subscription until there is room. Returns whether
+    /// anybody listens still.
+    async fn send_all(&self, mut events: VecDeque<Shown>, subscription: &mut Subscription) -> bool {
+        let held_for = HELD_FOR.min(self.context.settings.keep_alive);
         while !events.is_empty() {
-            let Some(count) = self.send(&Part::Events(events.make_contiguous())).await else {
-                return false;
-            };
-            events.drain(..count);
+            let part = Part::Events(events.make_contiguous());
+            match tokio::time::timeout(held_for, self.send(&part)).await {
+                Ok(Some(count)) => drop(events.drain(..count)),
+                Ok(None) => return false,
+                Err(_) => {
+                    subscription.give_back(events.len());
+                    drop(events);
+                    return self.room().await.is_some();
+                }
+            }
         }
         true
     }
@@ -180,12 +194,17 @@ impl<T: Send + 'static> Follower<T> {
     /// Sends a part, or the first events of it, once there is room. Returns how many those are;
     /// `None` when nobody listens any more.
     async fn send(&self, part: &Part<'_>) -> Option<usize> {
-        let room = tokio::select! {
-            room = self.parts.reserve() => room.ok()?,
-            () = self.context.ended() => return None,
-        };
+        let room = self.room().await?;
         let (written, count) = (self.write)(part);
         room.send(written);
         Some(count)
+    }
+
+    /// Room for a piece, once there is some; `None` when nobody listens any more.
+    async fn room(&self) -> Option<mpsc::Permit<'_, T>> {
+        tokio::select! {
+            room = self.parts.reserve() => room.ok(),
+            () = self.context.ended() => None,
+        }
     }
 }

@@ -152,6 +152,28 @@ fn a_stream_without_events_says_that_it_is_alive() {
     assert_eq!(client.read_event().unwrap().as_deref(), Some(":\n\n"));
 }
 
+/// A page was kept for each client that sleeps.
+#[test]
+fn what_is_given_back_for_a_client_that_sleeps_comes_once_it_reads() {
+    let settings = Settings { keep_alive: Duration::from_millis(1), ..Settings::default() };
+    let world = world(NodeSettings::default(), settings);
+    let large = "x".repeat(300_000);
+    let large = format!(r#"{{"events":[{{"name":"Large","args":{{"x":"{large}"}}}}]}}"#);
+    (1..=40).for_each(|number| drop(world.commit(number, &large)));
+    let mut client = follow(&world, EVENTS, &[]);
+    // While these are written, the sockets between the two are full and nobody reads.
+    (41..=60).for_each(|number| drop(world.commit(number, NOTED)));
+    for offset in 1..=60 {
+        let event = loop {
+            match client.read_event().unwrap().unwrap() {
+                alive if alive == ":\n\n" => {}
+                event => break event,
+            }
+        };
+        assert!(event.starts_with(&format!("id: {offset}\n")), "{offset}: {:.40}", event);
+    }
+}
+
 #[test]
 fn a_subscriber_that_falls_behind_is_told_where_to_go_on() {
     let node_settings = NodeSettings { subscription_lag_max: 2, ..NodeSettings::default() };

@@ -256,8 +256,10 @@ fn what_is_in_flight_is_bounded_and_the_rest_waits_to_be_read() {
 #[test]
 fn commands_without_an_answer_are_unknown_in_time_and_resolved_by_their_keys() {
     let (gate, store) = Gate::store(Way::Free);
+    // Definitions take their time on a slow machine.
+    assert!(world_on(store.clone(), NodeSettings::default(), Settings::default()).ended());
     let settings = Settings { answer_within: Duration::from_millis(50), ..Settings::default() };
-    let world = world_on(store, NodeSettings::default(), settings);
+    let world = World::ready(store, NodeSettings::default(), settings);
     let mut pipe = Pipe::open(&world);
     gate.set(Way::Held(CallKind::Sync));
     pipe.send(1, 0, request("store-1", 1, NOTED));

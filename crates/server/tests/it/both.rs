@@ -133,9 +133,8 @@ fn a_client_is_counted_in_characters() {
     let world = World::shop();
     let grpc = world.grpc();
     let commands = "/v1/apps/shop/workspaces/store-1/commands";
-    for (number, client) in ["é".repeat(200), "語".repeat(255), "😀".repeat(255)].iter().enumerate()
-    {
-        let number = number as u64;
+    let clients = ["é".repeat(200), "語".repeat(255), "😀".repeat(255)];
+    for (number, client) in (1..).zip(&clients) {
         let escaped: String = client.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let headers = [("Idempotency-Key", &*key(number)), ("Client-Id", client)];
         let over_http = world.send("POST", commands, &headers, NOTED);
@@ -153,8 +152,8 @@ fn a_client_is_counted_in_characters() {
             (&stands["client"], &stands["last_client_sequence"]),
             (&json!(client), &json!(1))
         );
-        let events = json(&world.read("store-1", "events"));
-        assert_eq!(events["events"][number as usize]["client"], json!(client));
+        let events = json(&world.read("store-1", &format!("events?from={number}")));
+        assert_eq!(events["events"][0]["client"], json!(client));
     }
     let long = "é".repeat(256);
     let headers = [("Idempotency-Key", &*key(9)), ("Client-Id", &long)];

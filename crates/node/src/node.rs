@@ -162,7 +162,7 @@ impl Node {
         declare: Declare,
         timeout: Duration,
     ) -> Result<Reply, AskError> {
-        let partition = self.partition_of(app, &declare.workspace)?;
+        let partition = self.partition_to_write(app, &declare.workspace)?;
         let deadline = after(timeout);
         self.ask(partition, Body::Declare(declare), deadline, timeout)
     }
@@ -179,7 +179,7 @@ impl Node {
         command: Command,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
-        let partition = self.partition_of(app, &command.workspace)?;
+        let partition = self.partition_to_write(app, &command.workspace)?;
         self.hosted.send(partition, Body::Command(command), None, answer);
         Ok(())
     }
@@ -196,7 +196,7 @@ impl Node {
         command: Command,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
-        let partition = self.partition_of(app, &command.workspace)?;
+        let partition = self.partition_to_write(app, &command.workspace)?;
         let link = chain.link();
         let answer = link.watch(answer);
         self.hosted.send(partition, Body::Command(command), Some(link), answer);
@@ -214,7 +214,7 @@ impl Node {
         command: Command,
         timeout: Duration,
     ) -> Result<Reply, AskError> {
-        let partition = self.partition_of(app, &command.workspace)?;
+        let partition = self.partition_to_write(app, &command.workspace)?;
         let deadline = after(timeout);
         self.ask(partition, Body::Command(command), deadline, timeout)
     }
@@ -357,6 +357,17 @@ impl Node {
             WorkspaceRef::Name(name) => partition_of_name(name, home.partitions),
         };
         Ok(PartitionRef { app: home.app, partition })
+    }
+
+    /// The same of a workspace that is to be written. Only the node itself writes into the system's
+    /// app, so for others it is not there.
+    fn partition_to_write(
+        &self,
+        app: &Name,
+        workspace: &WorkspaceRef,
+    ) -> Result<PartitionRef, AskError> {
+        let partition = self.partition_of(app, workspace)?;
+        if partition.app == SYSTEM.app { Err(AskError::AppNotFound) } else { Ok(partition) }
     }
 
     /// Ends: takes nothing new, carries out what is queued, writes checkpoints, ends all threads.

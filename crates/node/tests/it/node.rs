@@ -8,15 +8,15 @@ use std::time::Duration;
 use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
 use seriatim_core::Outcome;
 use seriatim_node::{
-    Clock, Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema,
+    AskError, Clock, Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema,
 };
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
 use seriatim_storage::{Read, Store};
 use seriatim_testkit::core::{changes, command, name};
 use seriatim_types::{
-    AppId, Body, Command, CommandLimits, Define, DefineRequest, Incarnation, Key, PartitionId,
-    PartitionRef, PartitionRow, Receipt, RecordClass, RecordIdScheme, Reset, Retention, Time,
-    TrustLevel,
+    AppId, Body, Command, CommandLimits, Declare, Define, DefineRequest, Incarnation, Key,
+    PartitionId, PartitionRef, PartitionRow, Receipt, RecordClass, RecordIdScheme, Reset,
+    Retention, Time, TrustLevel, WorkspaceRef,
 };
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -167,6 +167,16 @@ fn check_checkpoints(disk: &MemoryDisk) {
     }
 }
 
+/// It can be looked up since it can be followed.
+#[test]
+fn nobody_but_the_node_writes_into_the_system_app() {
+    let node = open(&MemoryDisk::new());
+    let sent = node.submit_and_wait(&name("system"), ask("a", 1, "store-1"), PATIENCE);
+    assert_eq!(sent, Err(AskError::AppNotFound));
+    let declare = Declare { workspace: WorkspaceRef::Name(name("store-1")), kind: name("x") };
+    assert_eq!(node.declare(&name("system"), declare, PATIENCE), Err(AskError::AppNotFound));
+}
+
 #[test]
 fn readers_wait_for_an_offset_and_see_what_is_durable() {
     let disk = MemoryDisk::new();
@@ -174,7 +184,7 @@ fn readers_wait_for_an_offset_and_see_what_is_durable() {
     set_up(&node);
     let replies = send(&node, vec![ask("a", 1, "store-1")]);
     let last = receipt(&replies[0]).last_partition_offset;
-    let workspace = seriatim_types::WorkspaceRef::Name(name("store-1"));
+    let workspace = WorkspaceRef::Name(name("store-1"));
     let partition = node.partition_of(&name("shop"), &workspace).unwrap();
     let (view, _) = node.view(partition).unwrap();
     assert_eq!(view.offset, Some(last), "what is answered can be read");

@@ -58,6 +58,14 @@ impl Json {
         names.map(|name| find(name).map(|(_, value)| value.plain()).unwrap_or_default())
     }
 
+    /// The first members of an object, for people.
+    pub(crate) fn plain_first<const N: usize>(&self) -> [String; N] {
+        let members = self.members();
+        std::array::from_fn(|nth| {
+            members.get(nth).map(|(_, value)| value.plain()).unwrap_or_default()
+        })
+    }
+
     fn members(&self) -> &[(String, Self)] {
         match self {
             Self::Object(members) => members,

@@ -110,15 +110,7 @@ async fn info(remote: &Remote, name: &str) -> Result<AppInfo> {
 
 fn table(apps: &[AppInfo]) -> Table {
     let columns = ["name", "partitions", "record ids", "trust level", "retention", "keys max"];
-    let members = [
-        "name",
-        "partitions",
-        "record_ids",
-        "trust_level",
-        "idempotency_retention",
-        "idempotency_keys_max",
-    ];
-    Table::list(columns, apps.iter().map(|app| twins::app(app).plain_members(members)))
+    Table::list(columns, apps.iter().map(|app| twins::app(app).plain_first()))
 }
 
 /// A table for each kind of definition.

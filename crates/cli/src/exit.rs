@@ -2,10 +2,14 @@
 //!
 //! The codes are a contract: `docs/reference/cli.md` has them.
 
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use serde_json::{Map, Value};
+use seriatim_storage::OpenError;
+
+use crate::document::{object, of};
 
 /// What a process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +49,7 @@ impl From<Exit> for ExitCode {
 pub(crate) struct Interrupted;
 
 /// Facts that are not shown to people.
-const FOR_PROGRAMS: &[&str] = &["retryable", "outcome", "field"];
+const FOR_PROGRAMS: &[&str] = &["outcome", "field"];
 
 /// A failure that says more than a sentence.
 #[derive(Debug, thiserror::Error)]
@@ -54,8 +58,10 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// What happened.
     pub(crate) message: String,
-    /// The stable code, if there is one.
-    pub(crate) code: Option<String>,
+    /// The stable code. Each has a page in `docs/errors`.
+    pub(crate) code: Cow<'static, str>,
+    /// Whether the same can succeed later without anybody changing anything.
+    pub(crate) is_retryable: bool,
     /// What else is known, by name, as in the body of an error over HTTP.
     pub(crate) facts: Map<String, Value>,
     /// What to do next.
@@ -63,9 +69,12 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// A failure for which there is no code of its own.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        let message = message.into();
-        Self { exit, message, code: None, facts: Map::new(), advice: None }
+        let code = if exit == Exit::Usage { "INVALID_ARGUMENT" } else { "FAILED" };
+        let is_retryable = matches!(exit, Exit::NotWritten | Exit::Unknown);
+        let (message, code) = (message.into(), code.into());
+        Self { exit, message, code, is_retryable, facts: Map::new(), advice: None }
     }
 
     /// Wrong arguments or configuration.
@@ -73,39 +82,69 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    pub(crate) fn code(self, code: impl Into<Cow<'static, str>>) -> Self {
+        Self { code: code.into(), ..self }
+    }
+
+    pub(crate) fn fact(mut self, name: &str, fact: impl Into<Value>) -> Self {
+        self.facts.insert(name.to_owned(), fact.into());
+        self
+    }
+
     pub(crate) fn advise(self, advice: impl Into<String>) -> Self {
         Self { advice: Some(advice.into()), ..self }
     }
 
+    /// What has come of something that was to be written, as far as this failure tells.
+    fn outcome(&self) -> &'static str {
+        match self.exit {
+            Exit::Usage | Exit::Refused => "refused",
+            Exit::Unknown => "unknown",
+            Exit::Done
+            | Exit::Failure
+            | Exit::NotWritten
+            | Exit::Difference
+            | Exit::CannotTell
+            | Exit::Violated
+            | Exit::Interrupted => "not_written",
+        }
+    }
+
     /// For people: what happened, the code, the facts, what to do.
     fn text(&self) -> String {
-        let code = self.code.iter().map(|code| ("code".to_owned(), code.clone()));
+        // What has no code of its own is said by its sentence alone.
+        let is_plain =
+            matches!(&*self.code, "FAILED" | "INVALID_ARGUMENT") && self.facts.is_empty();
+        let code = (!is_plain).then(|| ("code".to_owned(), self.code.to_string()));
         // Advice says what these mean.
         let facts = self.facts.iter().filter(|(name, _)| !FOR_PROGRAMS.contains(&name.as_str()));
         let facts = facts.map(|(name, value)| (name.replace('_', " "), plain(value)));
         let advice = self.advice.iter().map(|advice| ("next".to_owned(), advice.clone()));
-        let details = code.chain(facts).chain(advice);
+        let details = code.into_iter().chain(facts).chain(advice);
         let details: String = details.map(|(name, said)| format!("\n  {name}: {said}")).collect();
         format!("seriatim: {}{details}", self.message)
     }
 
-    /// For programs: the members of an error over HTTP.
-    fn json(&self) -> String {
-        let mut members = self.facts.clone();
-        let texts = [("code", &self.code), ("advice", &self.advice)];
-        for (name, text) in texts {
-            members.extend(text.clone().map(|text| (name.to_owned(), text.into())));
-        }
-        if self.exit == Exit::Usage {
-            members.entry("code").or_insert_with(|| "INVALID_ARGUMENT".into());
-        }
-        members.insert("message".to_owned(), self.message.as_str().into());
-        Value::Object(members).to_string()
+    /// For programs: the members of an error over HTTP, in their order. A command that writes always
+    /// says what came of it.
+    fn json(&self, is_write: bool) -> String {
+        let outcome = is_write.then(|| self.outcome().into());
+        let outcome = self.facts.get("outcome").cloned().or(outcome);
+        let facts = self.facts.iter().filter(|(name, _)| *name != "outcome");
+        let members = object([
+            ("code", of(&*self.code)),
+            ("message", of(self.message.as_str())),
+            ("retryable", of(self.is_retryable)),
+        ]);
+        let members = members.with_some("outcome", outcome.map(of));
+        let members = facts.fold(members, |it, (name, fact)| it.with(name, of(fact.clone())));
+        members.with_some("advice", self.advice.as_deref().map(of)).to_string()
     }
 }
 
-/// Says why a command has failed, and what its process ends with.
-pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> Exit {
+/// Says why a command has failed, and what its process ends with. `is_write` is whether it was to
+/// write something.
+pub(crate) fn report(error: anyhow::Error, as_json: bool, is_write: bool) -> Exit {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     if io.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe) {
         // Whoever was reading has seen enough, and nobody is left to tell.
@@ -114,18 +153,38 @@ pub(crate) fn report(error: &anyhow::Error, as_json: bool) -> Exit {
     if error.is::<Interrupted>() {
         return Exit::Interrupted;
     }
-    let other;
-    let failure = match error.downcast_ref::<Failure>() {
-        Some(failure) => failure,
-        None => {
-            other = Failure::new(Exit::Failure, format!("{error:#}"));
-            &other
-        }
-    };
-    let said = if as_json { failure.json() } else { failure.text() };
+    let failure = error.downcast().unwrap_or_else(|error| of_this_machine(&error));
+    let said = if as_json { failure.json(is_write) } else { failure.text() };
     // Nobody is told when nobody listens.
     drop(writeln!(std::io::stderr(), "{said}"));
     failure.exit
+}
+
+/// The failure for what this machine has denied: a folder, a file, an address.
+fn of_this_machine(error: &anyhow::Error) -> Failure {
+    let failure = Failure::new(Exit::Failure, format!("{error:#}"));
+    let store = error.chain().find_map(|cause| cause.downcast_ref::<OpenError>());
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    match (store, io.map(std::io::Error::kind)) {
+        (Some(store), _) => failure.code(code_of_store(store)),
+        (None, Some(ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable)) => {
+            failure.code("ADDRESS_UNUSABLE")
+        }
+        (None, Some(_)) => failure.code("IO_FAILED"),
+        (None, None) => failure,
+    }
+}
+
+/// The code for a store that cannot be opened.
+pub(crate) fn code_of_store(error: &OpenError) -> &'static str {
+    match error {
+        OpenError::InUse { .. } => "STORE_IN_USE",
+        OpenError::Missing { .. } => "NOT_FOUND",
+        OpenError::Occupied { .. } => "FOLDER_OCCUPIED",
+        OpenError::UnknownTable { .. } => "STORE_TOO_NEW",
+        OpenError::Damaged { .. } => "FILE_DAMAGED",
+        OpenError::Failed { .. } => "STORE_UNREADABLE",
+    }
 }
 
 /// A fact as people read it: texts without quotes.
@@ -138,13 +197,11 @@ mod tests {
     use super::*;
 
     fn refused() -> Failure {
-        let facts = serde_json::json!({ "key": "stock/A-7", "current_version": 8 });
-        Failure {
-            code: Some("VERSION_MISMATCH".to_owned()),
-            facts: facts.as_object().unwrap().clone(),
-            ..Failure::new(Exit::Refused, "refused: stock/A-7 has version 8")
-                .advise("read it again")
-        }
+        Failure::new(Exit::Refused, "refused: stock/A-7 has version 8")
+            .code("VERSION_MISMATCH")
+            .fact("key", "stock/A-7")
+            .fact("current_version", 8)
+            .advise("read it again")
     }
 
     #[test]
@@ -155,17 +212,37 @@ mod tests {
              current version: 8\n  key: stock/A-7\n  next: read it again"
         );
         assert_eq!(
-            refused().json(),
-            r#"{"advice":"read it again","code":"VERSION_MISMATCH","current_version":8,"key":"stock/A-7","message":"refused: stock/A-7 has version 8"}"#
+            refused().json(true),
+            r#"{"code":"VERSION_MISMATCH","message":"refused: stock/A-7 has version 8","retryable":false,"outcome":"refused","current_version":8,"key":"stock/A-7","advice":"read it again"}"#
         );
+        assert!(!refused().json(false).contains("outcome"));
+        let known = refused().fact("outcome", "unknown").json(true);
+        assert!(known.contains(r#""retryable":false,"outcome":"unknown","current_version""#));
     }
 
     #[test]
     fn a_closed_pipe_is_no_failure() {
         let closed = std::io::Error::from(std::io::ErrorKind::BrokenPipe);
         let error = anyhow::Error::new(closed).context("cannot write");
-        assert_eq!(report(&error, false), Exit::Done);
-        assert_eq!(report(&anyhow::anyhow!("else"), false), Exit::Failure);
-        assert_eq!(report(&refused().into(), true), Exit::Refused);
+        assert_eq!(report(error, false, false), Exit::Done);
+        assert_eq!(report(anyhow::anyhow!("else"), false, false), Exit::Failure);
+        assert_eq!(report(refused().into(), true, true), Exit::Refused);
+    }
+
+    #[test]
+    fn what_this_machine_denies_has_a_code() {
+        let path = || "data".to_owned();
+        let in_use = anyhow::Error::new(OpenError::InUse { path: path() }).context("cannot start");
+        assert_eq!(of_this_machine(&in_use).code, "STORE_IN_USE");
+        let taken = std::io::Error::from(ErrorKind::AddrInUse);
+        let taken = anyhow::Error::new(taken).context("cannot listen");
+        assert_eq!(of_this_machine(&taken).code, "ADDRESS_UNUSABLE");
+        let missing = anyhow::Error::new(std::io::Error::from(ErrorKind::NotFound));
+        assert_eq!(of_this_machine(&missing).code, "IO_FAILED");
+        let other = of_this_machine(&anyhow::anyhow!("else"));
+        assert_eq!(
+            (&*other.code, other.exit, other.is_retryable),
+            ("FAILED", Exit::Failure, false)
+        );
     }
 }

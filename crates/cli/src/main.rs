@@ -31,7 +31,7 @@ mod welcome;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Cli, Common, Task};
 use document::{object, of};
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     };
     let exit = match run(&common, &task) {
         Ok(()) => Exit::Done,
-        Err(error) => exit::report(&error, common.output == Form::Json),
+        Err(error) => exit::report(error, common.output == Form::Json, is_write()),
     };
     exit.into()
 }
@@ -75,7 +75,18 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     // Behind an empty line it says how to ask for help.
     let message = error.render().to_string();
     let message = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    exit::report(&Failure::usage(message).into(), true).into()
+    exit::report(Failure::usage(message).into(), true, is_write()).into()
+}
+
+/// Whether the arguments ask for something to be written, understood or not.
+fn is_write() -> bool {
+    let Ok(arguments) = Cli::command().ignore_errors(true).try_get_matches() else { return false };
+    let Some((noun, below)) = arguments.subcommand() else { return false };
+    let verbs = [noun, below.subcommand_name().unwrap_or_default()];
+    noun == "submit"
+        || verbs == ["app", "create"]
+        || verbs == ["workspace", "declare"]
+        || verbs.ends_with(&["define"])
 }
 
 fn run(common: &Common, task: &Task) -> Result<()> {

@@ -41,7 +41,7 @@ pub(crate) fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Fa
     let client = builder.connect(server).map_err(|error| Failure::usage(error.to_string()))?;
     reach(server).map_err(|error| {
         let failure = Failure::new(Exit::NotWritten, cannot_reach(server, &error));
-        Failure { code: Some(Error::UNAVAILABLE.to_owned()), ..failure }.advise(format!(
+        failure.code(Error::UNAVAILABLE).advise(format!(
             "is a server running there? {START_ONE}, or name another with --server"
         ))
     })?;
@@ -52,6 +52,11 @@ const START_ONE: &str = "start one with `seriatim dev`";
 
 fn cannot_reach(server: &str, error: &io::Error) -> String {
     format!("cannot reach {server}: {error}")
+}
+
+/// Why a server cannot be reached, if it cannot.
+pub(crate) fn unreachable(server: &str) -> Option<String> {
+    reach(server).err().map(|error| cannot_reach(server, &error))
 }
 
 fn reach(server: &str) -> io::Result<()> {
@@ -91,29 +96,27 @@ pub(crate) fn not_submitted(error: &SubmitError) -> Failure {
         SubmitError::NotWritten { .. } => (Exit::NotWritten, "not written", "not_written"),
         SubmitError::Unknown { .. } => (Exit::Unknown, "perhaps written", "unknown"),
     };
-    let mut failure = failure(exit, error.error(), format!("{what}: {}", error.error().message()));
-    failure.facts.insert("outcome".to_owned(), outcome.into());
+    let failure = failure(exit, error.error(), format!("{what}: {}", error.error().message()));
     // A refusal may name the key of an entity.
-    failure.facts.insert("idempotency_key".to_owned(), error.key().to_string().into());
-    failure
+    failure.fact("outcome", outcome).fact("idempotency_key", error.key().to_string())
 }
 
 /// The same of a command that a command line sends again.
 pub(crate) fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) -> Failure {
-    let mut failure = not_submitted(error);
+    let failure = not_submitted(error);
     let (what, send) = match error {
         SubmitError::Refused { .. } => return failure,
         SubmitError::NotWritten { .. } => ("not written", "send it again"),
         SubmitError::Unknown { .. } => ("perhaps written", "send it again: its key resolves it"),
     };
-    failure.facts.insert("again".to_owned(), again.into());
-    match reach(server) {
-        Ok(()) => match failure.advice.take().filter(|_| !error.error().is_retryable()) {
+    let mut failure = failure.fact("again", again);
+    match unreachable(server) {
+        None => match failure.advice.take().filter(|_| !error.error().is_retryable()) {
             Some(first) => failure.advise(format!("{first}; then {send}")),
             None => failure.advise(send),
         },
-        Err(error) => {
-            let message = format!("{what}: {}", cannot_reach(server, &error));
+        Some(why) => {
+            let message = format!("{what}: {why}");
             Failure { message, ..failure }.advise(format!("{START_ONE}, then {send}"))
         }
     }
@@ -125,17 +128,15 @@ pub(crate) fn not_found(what: impl std::fmt::Display) -> Failure {
 }
 
 /// That something does not exist for which there is a code.
-pub(crate) fn missing(code: &str, what: impl std::fmt::Display) -> Failure {
-    let failure = Failure::new(Exit::Refused, format!("there is no {what}"));
-    let advice = advice(code).map(str::to_owned);
-    Failure { code: Some(code.to_owned()), advice, ..failure }
+pub(crate) fn missing(code: &'static str, what: impl std::fmt::Display) -> Failure {
+    let failure = Failure::new(Exit::Refused, format!("there is no {what}")).code(code);
+    Failure { advice: advice(code).map(str::to_owned), ..failure }
 }
 
 fn failure(exit: Exit, error: &Error, message: String) -> Failure {
-    let mut facts = error.facts().clone();
-    facts.insert("retryable".to_owned(), error.is_retryable().into());
-    let (code, advice) = (Some(error.code().to_owned()), advice(error.code()).map(str::to_owned));
-    Failure { exit, message, code, facts, advice }
+    let (code, facts) = (error.code().to_owned().into(), error.facts().clone());
+    let (is_retryable, advice) = (error.is_retryable(), advice(error.code()).map(str::to_owned));
+    Failure { exit, message, code, is_retryable, facts, advice }
 }
 
 /// What to do about an error.

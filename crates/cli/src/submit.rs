@@ -81,11 +81,11 @@ pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
 
 /// That nobody waits for the answer any more.
 fn interrupted(key: Key, again: &str) -> Failure {
-    let failure = Failure::new(Exit::Unknown, "interrupted: perhaps written");
-    let key = key.to_string();
-    let facts = [("outcome", "unknown"), ("idempotency_key", &key), ("again", again)];
-    let facts = facts.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
-    Failure { facts, ..failure }.advise("send it again: its key resolves it")
+    Failure::new(Exit::Unknown, "interrupted: perhaps written")
+        .code("INTERRUPTED")
+        .fact("idempotency_key", key.to_string())
+        .fact("again", again)
+        .advise("send it again: its key resolves it")
 }
 
 /// Says that an answer is waited for, so that it does not look like a hang.

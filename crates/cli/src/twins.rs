@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
 use seriatim_client::{
-    AppInfo, Change, ClientState, Consistency, Definitions, Entity, Event, Events, Hash, Head,
-    NumberDrawn, Numbering, PartitionState, PartitionStatus, Proof, Receipt, Record, RecordClass,
-    RecordIds, RecordKind, Records, Reset, Retention, SequenceState,
+    AppInfo, Change, ClientState, Consistency, Declared, Defined, Definitions, Entity, Event,
+    Events, Hash, Head, NumberDrawn, Numbering, PartitionState, PartitionStatus, Proof, Receipt,
+    Record, RecordClass, RecordIds, RecordKind, Records, Reset, Retention, SequenceState,
 };
 use seriatim_types::Time;
 
@@ -69,6 +69,20 @@ pub(crate) fn record_kind(record: &RecordKind) -> Json {
         ("name", of(record.kind.as_str())),
         ("class", of(class(record.class))),
         ("singleton", of(record.is_singleton)),
+    ])
+}
+
+/// A definition, and what came of it.
+pub(crate) fn defined(definition: Json, defined: Defined) -> Json {
+    definition.with("version", of(defined.version)).with("changed", of(defined.is_changed))
+}
+
+pub(crate) fn declared(declared: &Declared) -> Json {
+    object([
+        ("workspace", of(declared.workspace.as_str())),
+        ("workspace_id", of(declared.workspace_id)),
+        ("kind", of(declared.kind.as_str())),
+        ("created", of(declared.is_new)),
     ])
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use seriatim_api as api;
 
 use crate::client::{Client, ask};
-use crate::definitions::{AppInfo, AppOptions, Definitions, Numbering, RecordClass};
+use crate::definitions::{AppInfo, AppOptions, Defined, Definitions, Numbering, RecordClass};
 use crate::error::Error;
 use crate::partition::Partition;
 use crate::submitter::Target;
@@ -70,10 +70,14 @@ impl App {
     ///
     /// `DEFINITION_CONFLICT` when more than the format of an existing one is to change,
     /// `UNKNOWN_KIND`, or `INVALID_ARGUMENT`.
-    pub async fn define_sequence(&self, name: &str, numbering: Numbering) -> Result<(), Error> {
+    pub async fn define_sequence(
+        &self,
+        name: &str,
+        numbering: Numbering,
+    ) -> Result<Defined, Error> {
         let (app, sequence) = (self.name.clone(), Some(numbering.wire(name)));
         let request = api::DefineSequenceRequest { app, sequence };
-        ask!(self.client, AppServiceClient::define_sequence, request).map(drop)
+        ask!(self.client, AppServiceClient::define_sequence, request).map(Defined::from)
     }
 
     /// Defines a kind of records. Only those of class c can be [listed](Workspace::records).
@@ -81,7 +85,7 @@ impl App {
     /// # Errors
     ///
     /// `DEFINITION_CONFLICT` when it is defined otherwise, or `INVALID_ARGUMENT`.
-    pub async fn define_record(&self, kind: &str, class: RecordClass) -> Result<(), Error> {
+    pub async fn define_record(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
         self.define_records(kind, class, false).await
     }
 
@@ -90,7 +94,7 @@ impl App {
     /// # Errors
     ///
     /// The same.
-    pub async fn define_singleton(&self, kind: &str, class: RecordClass) -> Result<(), Error> {
+    pub async fn define_singleton(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
         self.define_records(kind, class, true).await
     }
 
@@ -99,9 +103,9 @@ impl App {
     /// # Errors
     ///
     /// `INVALID_ARGUMENT`, or when there is no answer.
-    pub async fn define_kind(&self, kind: &str) -> Result<(), Error> {
+    pub async fn define_kind(&self, kind: &str) -> Result<Defined, Error> {
         let request = api::DefineKindRequest { app: self.name.clone(), kind: kind.to_owned() };
-        ask!(self.client, AppServiceClient::define_kind, request).map(drop)
+        ask!(self.client, AppServiceClient::define_kind, request).map(Defined::from)
     }
 
     /// A workspace by its name, or by its id if it is written in digits only. It comes into being
@@ -123,10 +127,10 @@ impl App {
         kind: &str,
         class: RecordClass,
         singleton: bool,
-    ) -> Result<(), Error> {
+    ) -> Result<Defined, Error> {
         let class = api::RecordClass::from(class).into();
         let record = Some(api::RecordDefinition { kind: kind.to_owned(), class, singleton });
         let request = api::DefineRecordRequest { app: self.name.clone(), record };
-        ask!(self.client, AppServiceClient::define_record, request).map(drop)
+        ask!(self.client, AppServiceClient::define_record, request).map(Defined::from)
     }
 }

@@ -89,6 +89,13 @@ impl Client {
         &self.inner.client_id
     }
 
+    /// How often this client has sent a command again, each time with its key: because the connection
+    /// broke before the answer, or because the server could not take it then.
+    #[must_use]
+    pub fn sent_again(&self) -> u64 {
+        self.inner.submitter.sent_again()
+    }
+
     /// An app, by its name. Whether it exists shows when it is used.
     #[must_use]
     pub fn app(&self, name: impl Into<String>) -> App {

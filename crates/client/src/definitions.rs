@@ -104,6 +104,28 @@ pub struct Definitions {
     pub records: Vec<RecordKind>,
 }
 
+/// What came of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Defined {
+    /// Counts definitions, up to this one.
+    pub version: u64,
+    /// Whether it changed anything. An attempt whose answer got lost may have done so before.
+    pub is_changed: bool,
+}
+
+/// A workspace whose kind is settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    /// The workspace, by its name if it has one.
+    pub workspace: String,
+    /// The workspace's id.
+    pub workspace_id: u64,
+    /// Its kind.
+    pub kind: String,
+    /// Whether it came into being. An attempt whose answer got lost may have made it before.
+    pub is_new: bool,
+}
+
 /// A kind of records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordKind {
@@ -203,6 +225,19 @@ impl From<api::Definitions> for Definitions {
             sequences: sequences.into_iter().map(numbering_of).collect(),
             records: records.into_iter().map(RecordKind::from).collect(),
         }
+    }
+}
+
+impl From<api::Defined> for Defined {
+    fn from(api::Defined { version, changed }: api::Defined) -> Self {
+        Self { version, is_changed: changed }
+    }
+}
+
+impl From<api::Declared> for Declared {
+    fn from(declared: api::Declared) -> Self {
+        let api::Declared { workspace, workspace_id, kind, created } = declared;
+        Self { workspace, workspace_id, kind, is_new: created }
     }
 }
 

@@ -77,8 +77,8 @@ pub use app::App;
 pub use client::{BadAddress, Client, ClientBuilder};
 pub use command::{Command, Condition, drawn, id_of, literal, next, next_text};
 pub use definitions::{
-    AppInfo, AppOptions, Definitions, Numbering, RecordClass, RecordIds, RecordKind, Reset,
-    Retention,
+    AppInfo, AppOptions, Declared, Defined, Definitions, Numbering, RecordClass, RecordIds,
+    RecordKind, Reset, Retention,
 };
 pub use error::{Error, SubmitError};
 pub use event::{Change, Event, Events, Origin};
@@ -91,7 +91,7 @@ pub use retry::RetryPolicy;
 pub use subscription::Subscription;
 pub use workspace::{Submission, Workspace};
 
-/// What decides, without a network: for a simulator that drives it on time of its own.
+/// What decides, without a network: for whoever drives it on time or over a network of its own.
 #[doc(hidden)]
 pub mod parts {
     pub use crate::failure::{Failure, Outcome};

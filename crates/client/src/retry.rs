@@ -23,12 +23,9 @@ impl Default for RetryPolicy {
 
 impl RetryPolicy {
     /// The delay after so many failures in a row.
-    pub(crate) fn delay(
-        &self,
-        failures: u32,
-        retry_after: Option<Duration>,
-        dice: &mut Dice,
-    ) -> Duration {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn delay(&self, failures: u32, retry_after: Option<Duration>, dice: &mut Dice) -> Duration {
         let doubled = 2_u32.saturating_pow(failures.saturating_sub(1));
         let bound = self.delay_first.saturating_mul(doubled).min(self.delay_max);
         retry_after.unwrap_or_default().saturating_add(bound.mul_f64(dice.roll()))
@@ -41,7 +38,8 @@ pub struct Dice(pub u64);
 
 impl Dice {
     /// Dice that nobody else throws.
-    pub(crate) fn random() -> Self {
+    #[must_use]
+    pub fn random() -> Self {
         Self(u64::from_ne_bytes(crate::key::random_bytes()))
     }
 

@@ -10,6 +10,7 @@ use seriatim_api as api;
 
 use crate::client::{Client, ask};
 use crate::command::Command;
+use crate::definitions::Declared;
 use crate::error::{Error, SubmitError};
 use crate::failure::{Failure, Outcome};
 use crate::key::Key;
@@ -17,9 +18,13 @@ use crate::receipt::Submitted;
 use crate::submitter::{Answer, Job, Taken, Target};
 use crate::subscription::Subscription;
 
-/// The longest command that is sent. The server's own limit is lower; a message that it cannot even
-/// take would end the stream that all commands share.
-const COMMAND_BYTES_MAX: usize = 2 * 1024 * 1024 - 4096;
+/// The longest command that a server carries out: names, keys and values, added up. It counts them
+/// itself, and says what it has found.
+const COMMAND_BYTES_MAX: usize = 1024 * 1024;
+
+/// The longest message with a command that is sent. One that the server cannot even take would end
+/// the stream that all commands share.
+const MESSAGE_BYTES_MAX: usize = 2 * COMMAND_BYTES_MAX - 4096;
 
 /// A workspace of an app. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -86,10 +91,10 @@ impl Workspace {
     /// # Errors
     ///
     /// `KIND_CONFLICT` when it has another kind, or `UNKNOWN_KIND`.
-    pub async fn declare(&self, kind: &str) -> Result<(), Error> {
+    pub async fn declare(&self, kind: &str) -> Result<Declared, Error> {
         let Target { app, workspace } = (*self.target).clone();
         let request = api::DeclareWorkspaceRequest { app, workspace, kind: kind.to_owned() };
-        ask!(self.client, AppServiceClient::declare_workspace, request).map(drop)
+        ask!(self.client, AppServiceClient::declare_workspace, request).map(Declared::from)
     }
 
     pub(crate) fn log(&self) -> api::Log {
@@ -106,13 +111,9 @@ impl Workspace {
             return Err(Error::invalid(field, "must not be empty"));
         }
         let (command, deadline_ms) = command.into_parts()?;
-        let bytes = command.encoded_len();
-        if bytes > COMMAND_BYTES_MAX {
-            let message =
-                format!("a command of {bytes} bytes, and {COMMAND_BYTES_MAX} are allowed");
-            return Err(Error::new("TOO_LARGE", message)
-                .with("limit", COMMAND_BYTES_MAX)
-                .with("found", bytes));
+        if command.encoded_len() > MESSAGE_BYTES_MAX {
+            let message = format!("the command has more than {COMMAND_BYTES_MAX} bytes");
+            return Err(Error::new("TOO_LARGE", message).with("limit", COMMAND_BYTES_MAX));
         }
         Ok(Job { key, deadline_ms, command })
     }

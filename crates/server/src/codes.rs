@@ -103,7 +103,9 @@ mod tests {
             let is_its_own = page.starts_with(&format!("# {code}\n"));
             assert!(is_its_own && page.contains(&format!("\n| {status} | ")), "{page}");
         }
-        let files = std::fs::read_dir(folder).unwrap().count();
-        assert_eq!(files.checked_sub(1), Some(CODES.len()), "a page for each code, and the list");
+        // Those without a status are of the command line, which looks for them.
+        let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let pages = names.filter(|name| read(name.to_str().unwrap()).contains("| HTTP status |"));
+        assert_eq!(pages.count(), CODES.len(), "no page is without a code");
     }
 }

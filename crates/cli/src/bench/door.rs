@@ -1,14 +1,20 @@
 //! The three ways to send a command.
 
-use anyhow::{Context, Result, bail};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value};
 use seriatim_api as api;
 use seriatim_api::command_service_client::CommandServiceClient;
-use seriatim_client::{Client, Command, Key, Receipt, SubmitError};
+use seriatim_client::parts::Dice;
+use seriatim_client::{Client, Command, Error, Key, Receipt, RetryPolicy};
+use tokio::time::{Instant, sleep, timeout_at};
 use tonic::transport::{Channel, Endpoint};
 
 use super::http::{Answer, Http};
 use super::{Mode, Plan};
-use crate::remote::not_submitted;
+use crate::exit::{Exit, Failure};
+use crate::remote::{not_read, not_submitted};
 
 /// Connections that clients share.
 pub(super) enum Shared {
@@ -60,14 +66,24 @@ impl Shared {
     }
 
     /// The way for one client.
-    pub(super) async fn door(&self, plan: &Plan, client: u32) -> Result<Door> {
+    pub(super) fn door(&self, plan: &Plan, client: u32) -> Result<Door> {
         Ok(match self {
             Self::Stream(clients) => Door::Stream(one_of(clients, client)?.clone()),
             Self::Unary(channels) => {
                 Door::Unary(CommandServiceClient::new(one_of(channels, client)?.clone()))
             }
-            Self::Http => Door::Http(Http::connect(&plan.server).await?),
+            Self::Http => Door::Http(Http::new(&plan.server)),
         })
+    }
+
+    /// How often the client library has sent commands again by itself.
+    pub(super) fn sent_again(&self) -> u64 {
+        match self {
+            Self::Stream(clients) => {
+                clients.iter().map(Client::sent_again).fold(0, u64::saturating_add)
+            }
+            Self::Unary(_) | Self::Http => 0,
+        }
     }
 }
 
@@ -77,18 +93,51 @@ fn one_of<T>(connections: &[T], client: u32) -> Result<&T> {
 }
 
 impl Door {
-    /// Sends a command. `None` when it was not written, or perhaps, and should be sent again.
-    pub(super) async fn send(&mut self, plan: &Plan, sent: &Sent) -> Result<Option<Given>> {
+    /// Has a command carried out: sends it again with its key as long as that can help, later each
+    /// time, and counts how often.
+    pub(super) async fn carry_out(
+        &mut self,
+        plan: &Plan,
+        sent: &Sent,
+        retries: &mut u64,
+    ) -> Result<Given, Failure> {
+        let began = Instant::now();
+        let until = began.checked_add(plan.patience).unwrap_or(began);
+        let mut last = None;
+        for failures in 1.. {
+            let Ok(attempt) = timeout_at(until, self.send(plan, sent)).await else { break };
+            let Missed { failure, after } = match attempt {
+                Ok(given) => return Ok(given),
+                Err(missed) => missed,
+            };
+            if !failure.is_retryable {
+                return Err(failure);
+            }
+            last = Some(failure);
+            let delay = RetryPolicy::default().delay(failures, after, &mut Dice::random());
+            if until.saturating_duration_since(Instant::now()) <= delay {
+                break;
+            }
+            sleep(delay).await;
+            *retries = retries.saturating_add(1);
+        }
+        let late = format!("no answer within {} ms", plan.patience.as_millis());
+        Err(match last {
+            Some(last) => Failure { message: format!("{late}; {}", last.message), ..last },
+            None => Failure::new(Exit::NotWritten, late).code(Error::UNAVAILABLE),
+        })
+    }
+
+    /// One attempt.
+    async fn send(&mut self, plan: &Plan, sent: &Sent) -> Result<Given, Missed> {
         let (args, workspace) = (plan.args(sent.nth), plan.workspace(sent.workspace));
         match self {
             Self::Stream(client) => {
-                let command = Command::from_json(&body(&args))?;
+                let command = Command::from_json(&body(&args)).map_err(Missed::from)?;
                 let workspace = client.app(&plan.app).workspace(workspace);
-                match workspace.submit_with_key(sent.key, command).await {
-                    Ok(submitted) => Ok(Some(Given::Receipt(Box::new(submitted.receipt)))),
-                    Err(error @ SubmitError::Refused { .. }) => Err(not_submitted(&error).into()),
-                    Err(SubmitError::NotWritten { .. } | SubmitError::Unknown { .. }) => Ok(None),
-                }
+                let submitted = workspace.submit_with_key(sent.key, command).await;
+                let submitted = submitted.map_err(|error| Missed::from(not_submitted(&error)))?;
+                Ok(Given::Receipt(Box::new(submitted.receipt)))
             }
             Self::Unary(service) => {
                 let event = api::EventInput {
@@ -105,27 +154,61 @@ impl Door {
                     deadline_ms: None,
                     command: Some(command),
                 };
-                match service.submit(request).await {
-                    Ok(answer) => {
-                        let receipt = answer.into_inner().receipt;
-                        let receipt = receipt.context("an answer has its receipt")?;
-                        Ok(Some(Given::Message(Box::new(receipt))))
-                    }
-                    Err(status) if status.code() == tonic::Code::Unavailable => Ok(None),
-                    Err(status) => bail!("refused: {}", status.message()),
-                }
+                let answer = service.submit(request).await;
+                let answer = answer.map_err(|status| Missed::from(Error::from(status)))?;
+                let receipt = answer.into_inner().receipt.map(Box::new).ok_or_else(|| {
+                    let failure = Failure::new(Exit::Failure, "an answer without its receipt");
+                    Missed::from(failure.code(Error::BAD_ANSWER))
+                })?;
+                Ok(Given::Message(receipt))
             }
             Self::Http(http) => {
                 let path = format!("/v1/apps/{}/workspaces/{workspace}/commands", plan.app);
                 let (key, client) = (sent.key.to_string(), plan.client_id(sent.client));
-                match http.post(&path, (&key, &client), &body(&args)).await? {
-                    Answer { status: 200, body } => Ok(Some(Given::Body(body))),
-                    Answer { status: 503 | 504, .. } => Ok(None),
-                    Answer { body, .. } => bail!("refused: {}", String::from_utf8_lossy(&body)),
+                let answer = http.post(&path, (&key, &client), &body(&args)).await;
+                match answer.map_err(|error| Missed::from(broken(&error)))? {
+                    Answer { status: 200, body, .. } => Ok(Given::Body(body)),
+                    other => Err(other.into()),
                 }
             }
         }
     }
+}
+
+/// An attempt that has brought no receipt.
+struct Missed {
+    failure: Failure,
+    /// How long the server asks to wait.
+    after: Option<Duration>,
+}
+
+impl From<Failure> for Missed {
+    fn from(failure: Failure) -> Self {
+        Self { failure, after: None }
+    }
+}
+
+impl From<Error> for Missed {
+    fn from(error: Error) -> Self {
+        Self { failure: not_read(&error), after: error.retry_after() }
+    }
+}
+
+impl From<Answer> for Missed {
+    fn from(Answer { status, retry_after, body }: Answer) -> Self {
+        let body: Map<String, Value> = serde_json::from_slice(&body).unwrap_or_default();
+        let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+        let is_retryable = body.get("retryable") == Some(&Value::Bool(true));
+        let exit = if is_retryable { Exit::NotWritten } else { Exit::Refused };
+        let failure =
+            Failure::new(exit, format!("the server answers {status}: {}", text("message")));
+        Self { failure: failure.code(text("code").to_owned()), after: retry_after }
+    }
+}
+
+/// That a connection has brought no answer.
+fn broken(error: &anyhow::Error) -> Failure {
+    Failure::new(Exit::NotWritten, format!("{error:#}")).code(Error::UNAVAILABLE)
 }
 
 const EVENT: &str = "OrderPlaced";
@@ -141,8 +224,8 @@ impl Given {
             Self::Receipt(receipt) => Ok(receipt.last_offset),
             Self::Message(receipt) => Ok(receipt.last_offset),
             Self::Body(body) => {
-                let body: serde_json::Value = serde_json::from_slice(body)?;
-                let offset = body.get("last_offset").and_then(serde_json::Value::as_u64);
+                let body: Value = serde_json::from_slice(body)?;
+                let offset = body.get("last_offset").and_then(Value::as_u64);
                 offset.context("a receipt has its offset")
             }
         }

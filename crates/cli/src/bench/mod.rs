@@ -6,6 +6,9 @@
 //!  some commands once more, with their keys ─►           the same receipts
 //! ```
 //!
+//! A server that is killed and comes back is waited for, up to `--timeout`: every command is sent
+//! again with its key, as a good client does, and the proof afterwards is the same.
+//!
 //! Every run uses workspaces of its own, so that runs do not disturb each other. They stay in the
 //! app, because nothing is ever removed from a log.
 
@@ -16,14 +19,16 @@ mod proof;
 mod report;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use seriatim_client::{Client, Key, Numbering};
+use seriatim_client::{Client, Error, Key, Numbering};
 
 use self::load::Load;
 use crate::args::Common;
-use crate::remote::{self, Remote, connect, not_defined};
+use crate::exit::{Exit, Failure};
+use crate::remote::{self, Remote, not_defined, unreachable};
 
 /// The sequence that every command draws a number from.
 const SEQUENCE: &str = "order";
@@ -70,6 +75,8 @@ struct Plan {
     connections: u32,
     seconds: u64,
     workspaces: u32,
+    /// How long a command is tried.
+    patience: Duration,
     /// Tells this run from others.
     run: String,
     filling: String,
@@ -88,16 +95,31 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
         },
         seconds: args.seconds,
         workspaces: args.workspaces,
+        patience: common.timeout.0,
         run,
         filling: "x".repeat(usize::try_from(args.bytes)?),
     });
     remote::ask(common, async |remote| {
         prepare(&remote, &plan.app).await?;
-        let load = Load::run(&plan).await?;
-        let proof = proof::prove(&plan, &remote, &load).await?;
-        report::print(remote.output, &plan, &load, &proof)?;
-        proof.check()
+        let mut load = Load::run(&plan).await?;
+        let proof = match load.failure.take() {
+            None => proof::prove(&plan, &remote, &load).await,
+            Some(failure) => Err(gave_up(&plan, failure).into()),
+        };
+        report::print(remote.output, &plan, &load, proof.as_ref().ok())?;
+        proof?.check()
     })
+}
+
+/// Why a run has ended early.
+fn gave_up(plan: &Plan, failure: Failure) -> Failure {
+    let failure = match unreachable(&plan.server) {
+        Some(why) => Failure::new(Exit::NotWritten, why).code(Error::UNAVAILABLE),
+        None => failure,
+    };
+    let message = format!("the bench gave up: {}", failure.message);
+    Failure { message, ..failure }
+        .advise("the figures are those up to then, and nothing was proven: run it again")
 }
 
 async fn prepare(remote: &Remote, app: &str) -> Result<()> {
@@ -107,7 +129,8 @@ async fn prepare(remote: &Remote, app: &str) -> Result<()> {
         app.create(Default::default()).await.map_err(|error| not_defined(&error))?;
     }
     let defined = app.define_sequence(SEQUENCE, Numbering::continuous("{n}")).await;
-    Ok(defined.map_err(|error| not_defined(&error))?)
+    defined.map_err(|error| not_defined(&error))?;
+    Ok(())
 }
 
 impl Plan {
@@ -121,7 +144,8 @@ impl Plan {
 
     /// A connection of its own for the client library.
     fn connect(&self, id: &str) -> Result<Client> {
-        Ok(connect(&self.server, Client::builder().client_id(id))?)
+        let client = Client::builder().client_id(id).deadline(self.patience).connect(&self.server);
+        Ok(client.map_err(|error| Failure::usage(error.to_string()))?)
     }
 
     /// The arguments of every command: its place in the work of its client, and the next number.

@@ -18,7 +18,7 @@ const PERCENTILES: [f64; 4] = [50.0, 90.0, 99.0, 99.9];
 /// How wide the longest bar is.
 const BAR_MAX: u64 = 40;
 
-pub(super) fn print(output: Form, plan: &Plan, load: &Load, proof: &Proof) -> Result<()> {
+pub(super) fn print(output: Form, plan: &Plan, load: &Load, proof: Option<&Proof>) -> Result<()> {
     let commands = load.latencies.len();
     let rate = per_second(commands, load.elapsed);
     let document = object([
@@ -31,25 +31,26 @@ pub(super) fn print(output: Form, plan: &Plan, load: &Load, proof: &Proof) -> Re
         ("per_second", of(rate)),
         ("retries", of(load.retries)),
         ("latency_us", latencies(&load.latencies)),
-        (
-            "proof",
-            object([
-                ("events", of(proof.events)),
-                ("gaps", of(proof.gaps)),
-                ("repeats", of(proof.repeats)),
-                ("lost", of(proof.lost)),
-                ("sent_again", of(proof.sent_again)),
-                ("equal", of(proof.equal)),
-            ]),
-        ),
+        ("proof", proof.map_or(of(()), proven)),
     ]);
-    Ok(output.print_as(&document, || text(plan, load, proof, rate))?)
+    let proof = || proof.map_or("nothing was proven".to_owned(), proven_text);
+    Ok(output.print_as(&document, || format!("{}\n{}", text(plan, load, rate), proof()))?)
 }
 
-fn text(plan: &Plan, load: &Load, proof: &Proof, rate: u64) -> String {
+fn proven(proof: &Proof) -> Json {
+    object([
+        ("events", of(proof.events)),
+        ("gaps", of(proof.gaps)),
+        ("repeats", of(proof.repeats)),
+        ("lost", of(proof.lost)),
+        ("sent_again", of(proof.sent_again)),
+        ("equal", of(proof.equal)),
+    ])
+}
+
+fn text(plan: &Plan, load: &Load, rate: u64) -> String {
     let Plan { clients, connections, workspaces, .. } = plan;
     let Load { latencies, retries, .. } = load;
-    let Proof { events, gaps, repeats, lost, sent_again, equal } = proof;
     let below = |share| milliseconds(latencies.value_at_percentile(share));
     let percentiles = PERCENTILES.map(|share| format!("p{share} {}", below(share))).join(", ");
     format!(
@@ -60,18 +61,24 @@ rate      {rate} per second
 latency   {percentiles}, max {max}
 retries   {retries}
 
-{bars}
-read back           {events} events
-gaps                {gaps}
-repeats             {repeats}
-not in their place  {lost}
-sent again          {sent_again}, with equal receipts {equal}
-",
+{bars}",
         mode = mode(plan),
         commands = latencies.len(),
         seconds = load.elapsed.as_secs_f64(),
         max = milliseconds(latencies.max()),
         bars = bars(latencies),
+    )
+}
+
+fn proven_text(proof: &Proof) -> String {
+    let Proof { events, gaps, repeats, lost, sent_again, equal } = proof;
+    format!(
+        "\
+read back           {events} events
+gaps                {gaps}
+repeats             {repeats}
+not in their place  {lost}
+sent again          {sent_again}, with equal receipts {equal}"
     )
 }
 

@@ -20,6 +20,6 @@ pub(crate) enum Task {
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Define { app, name } = task;
     let defined = remote.client.app(app).define_kind(name).await;
-    defined.map_err(|error| not_defined(&error))?;
-    Ok(remote.output.print(&twins::kind(name))?)
+    let defined = defined.map_err(|error| not_defined(&error))?;
+    Ok(remote.output.print(&twins::defined(twins::kind(name), defined))?)
 }

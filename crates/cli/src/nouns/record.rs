@@ -90,9 +90,9 @@ async fn define(remote: &Remote, args: &DefineArgs) -> Result<()> {
         true => app.define_singleton(kind, class).await,
         false => app.define_record(kind, class).await,
     };
-    defined.map_err(|error| not_defined(&error))?;
+    let defined = defined.map_err(|error| not_defined(&error))?;
     let record = RecordKind { kind: kind.clone(), class, is_singleton: *singleton };
-    Ok(remote.output.print(&twins::record_kind(&record))?)
+    Ok(remote.output.print(&twins::defined(twins::record_kind(&record), defined))?)
 }
 
 fn table(records: &Records) -> String {

@@ -12,8 +12,7 @@ use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Defines a sequence. Each workspace has a series of its own. Only the format can be changed
-    /// later.
+    /// Defines a sequence, or changes its format. Each workspace has a series of its own.
     Define(DefineArgs),
     /// Shows where a sequence stands in a workspace.
     Show(ShowArgs),
@@ -24,27 +23,31 @@ pub(crate) enum Task {
     },
 }
 
+/// What is not given stays as it is, or takes its default when the sequence is new. Only the format
+/// can be changed later.
 #[derive(Debug, Args)]
 pub(crate) struct DefineArgs {
     /// The app.
     app: String,
     /// The name of the sequence.
     name: String,
-    /// How numbers are shown: {n:06} is the number with six digits, {yyyy} the year.
-    #[arg(long, default_value = "{n}")]
-    format: String,
-    /// Whether it begins anew with each year.
-    #[arg(long, value_enum, default_value = "never")]
-    reset: Begins,
-    /// Where its years turn, as an offset from UTC.
-    #[arg(long, value_name = "±HH:MM", default_value = "+00:00", value_parser = utc_offset, allow_hyphen_values = true)]
-    utc_offset: i32,
-    /// First and last number. Several ranges are used one after the other.
+    /// How numbers are shown: {n:06} is the number with at least six digits, {yyyy} the year, {{ and
+    /// }} are braces. {n} by default.
+    #[arg(long)]
+    format: Option<String>,
+    /// Whether it begins anew with each year. never by default.
+    #[arg(long, value_enum)]
+    reset: Option<Begins>,
+    /// Where its years turn, as an offset from UTC. +00:00 by default.
+    #[arg(long, value_name = "±HH:MM", value_parser = utc_offset, allow_hyphen_values = true)]
+    utc_offset: Option<i32>,
+    /// First and last number, from 1 without an end by default. Several ranges are used one after
+    /// the other.
     #[arg(long = "range", value_name = "FIRST..LAST", value_parser = range)]
     ranges: Vec<(u64, u64)>,
-    /// The kind of workspaces that has it.
-    #[arg(long, default_value = "default")]
-    kind: String,
+    /// The kind of workspaces that has it. default by default.
+    #[arg(long)]
+    kind: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -104,19 +107,25 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
 }
 
 async fn define(remote: &Remote, args: &DefineArgs) -> Result<()> {
-    let reset = match args.reset {
+    let existing =
+        defined(remote, &args.app).await?.into_iter().find(|(name, _)| *name == args.name);
+    let existing = existing.map_or_else(|| Numbering::continuous("{n}"), |(_, existing)| existing);
+    let ranges = Some(args.ranges.clone()).filter(|ranges| !ranges.is_empty());
+    let reset = args.reset.map(|reset| match reset {
         Begins::Never => Reset::Never,
         Begins::Yearly => Reset::Yearly,
+    });
+    let numbering = Numbering {
+        format: args.format.clone().unwrap_or(existing.format),
+        reset: reset.unwrap_or(existing.reset),
+        utc_offset_minutes: args.utc_offset.unwrap_or(existing.utc_offset_minutes),
+        ranges: ranges.unwrap_or(existing.ranges),
+        kind: args.kind.clone().unwrap_or(existing.kind),
     };
-    let mut numbering = Numbering::continuous(args.format.as_str());
-    if !args.ranges.is_empty() {
-        numbering.ranges.clone_from(&args.ranges);
-    }
-    let (utc_offset_minutes, kind) = (args.utc_offset, args.kind.clone());
-    let numbering = Numbering { reset, utc_offset_minutes, kind, ..numbering };
     let defined = remote.client.app(&args.app).define_sequence(&args.name, numbering.clone()).await;
-    defined.map_err(|error| not_defined(&error))?;
-    Ok(remote.output.print(&twins::sequence_definition(&args.name, &numbering))?)
+    let defined = defined.map_err(|error| not_defined(&error))?;
+    let document = twins::sequence_definition(&args.name, &numbering);
+    Ok(remote.output.print(&twins::defined(document, defined))?)
 }
 
 async fn defined(remote: &Remote, app: &str) -> Result<Vec<(String, Numbering)>> {

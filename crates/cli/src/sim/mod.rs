@@ -135,7 +135,7 @@ fn report_what_aborts(output: Form, args: &SimArgs) {
         // Nobody is told when nobody listens.
         drop(output.print_as(&document, || report::text(&report, None)));
         let failure = report::check(&args, &report).expect_err("it is a violation");
-        let exit = exit::report(&failure.into(), output == Form::Json);
+        let exit = exit::report(failure.into(), output == Form::Json, false);
         std::process::exit(exit as i32);
     }));
 }

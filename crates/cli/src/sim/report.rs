@@ -114,10 +114,8 @@ pub(super) fn check(args: &SimArgs, report: &Report) -> Result<(), Failure> {
             ("NOT_DETERMINISTIC", format!("seed {seed} was not the same when it was run again"))
         }
     };
-    let mut failure = Failure::new(Exit::Violated, message);
-    failure.code = Some(code.to_owned());
-    failure.facts.insert("reproduce".to_owned(), args.command_line(seed).into());
-    Err(failure)
+    let failure = Failure::new(Exit::Violated, message).code(code);
+    Err(failure.fact("reproduce", args.command_line(seed)))
 }
 
 fn happened(counts: &BTreeMap<&'static str, u64>) -> Table {
@@ -204,7 +202,7 @@ power losses   2
 "
         );
         let failure = check(&args(&["--mutation", "x"]), &violated()).unwrap_err();
-        assert_eq!((failure.exit, failure.code.as_deref()), (Exit::Violated, Some("VIOLATED")));
+        assert_eq!((failure.exit, &*failure.code), (Exit::Violated, "VIOLATED"));
         assert_eq!(failure.facts["reproduce"], "seriatim sim --seed 7 --steps 3000 --mutation x");
     }
 

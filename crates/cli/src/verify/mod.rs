@@ -76,7 +76,6 @@ pub(crate) fn run(common: &Common, args: &VerifyArgs) -> Result<()> {
 }
 
 /// That something is not as it should be.
-fn different(code: &str, message: impl Into<String>) -> Failure {
-    let code = Some(code.to_owned());
-    Failure { code, ..Failure::new(Exit::Difference, message) }
+fn different(code: &'static str, message: impl Into<String>) -> Failure {
+    Failure::new(Exit::Difference, message).code(code)
 }

@@ -15,7 +15,7 @@ use seriatim_verify::{
 use super::different;
 use super::series::{self, Series};
 use crate::document::{Json, object, of};
-use crate::exit::{Exit, Failure};
+use crate::exit::{Exit, Failure, code_of_store};
 use crate::output::Form;
 use crate::progress::Progress;
 use crate::remote::{missing, not_found};
@@ -143,18 +143,15 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
     };
     match error {
         Error::Different(difference) => {
-            let failure =
-                different(error.code(), format!("the first difference is at {}", difference.place));
-            let facts = [("expected", &difference.expected), ("found", &difference.found)];
-            let facts = facts.map(|(name, text)| (name.to_owned(), text.as_str().into()));
-            let facts = facts
-                .into_iter()
-                .chain([("place".to_owned(), difference.place.to_string().into())]);
-            Failure { facts: facts.collect(), ..failure }
+            let what = format!("the first difference is at {}", difference.place);
+            different(error.code(), what)
+                .fact("expected", difference.expected.as_str())
+                .fact("found", difference.found.as_str())
+                .fact("place", difference.place.to_string())
         }
-        Error::Files(OpenError::InUse { .. }) => {
-            let failure =
-                Failure::new(Exit::Failure, format!("a server has {} open", data.display()));
+        Error::Files(open @ OpenError::InUse { .. }) => {
+            let what = format!("a server has {} open", data.display());
+            let failure = Failure::new(Exit::Failure, what).code(code_of_store(open));
             failure.advise("stop it first, or leave out --data to verify it while it runs")
         }
         Error::Files(OpenError::Damaged { .. }) | Error::Read(_) => different(error.code(), said),
@@ -171,9 +168,11 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
         Error::NoSequence { sequence, sequences } => not_found(format!("sequence {sequence}"))
             .advise(format!("the app has these sequences: {}", join(sequences))),
         Error::Files(
-            OpenError::Occupied { .. } | OpenError::UnknownTable { .. } | OpenError::Failed { .. },
-        )
-        | Error::Scratch(_) => Failure::new(Exit::Failure, said),
+            open @ (OpenError::Occupied { .. }
+            | OpenError::UnknownTable { .. }
+            | OpenError::Failed { .. }),
+        ) => Failure::new(Exit::Failure, said).code(code_of_store(open)),
+        Error::Scratch(_) => Failure::new(Exit::Failure, said).code(error.code()),
     }
 }
 

@@ -134,11 +134,9 @@ fn check_event(proved: &Proved, file: &Path, data: &Path) -> Result<String> {
         let [expected, found] = [&stored, &given].map(|it| it.get(member));
         if expected != found {
             let show = |value: Option<&Value>| value.map_or("absent".into(), Value::clone);
-            let failure =
-                different("EVENT_DIFFERENT", format!("{name} is not the event: {member} differs"));
-            let facts = [("expected", show(expected)), ("found", show(found))];
-            let facts = facts.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
-            return Err(Failure { facts, ..failure }.into());
+            let what = format!("{name} is not the event: {member} differs");
+            let failure = different("EVENT_DIFFERENT", what);
+            return Err(failure.fact("expected", show(expected)).fact("found", show(found)).into());
         }
     }
     Ok(app.to_string())

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::{Dev, Ran, command};
+use crate::process::{Dev, Ran};
 use crate::shop::{KEY, ORDER, masked, shop};
 
 /// What tables look like, line by line.
@@ -31,6 +31,8 @@ ranges      [[1,9007199254740991]]
 format      T-{n:03}
 reset       never
 utc offset  +00:00
+version     2
+changed     true
 ",
     ),
     (
@@ -45,19 +47,26 @@ ranges      [[1,9],[50,99]]
 format      {n}
 reset       yearly
 utc offset  -03:30
+version     4
+changed     true
 ",
     ),
     (
         &["record", "define", "shop", "order", "--class", "c"],
-        "name       order\nclass      c\nsingleton  false\n",
+        "name       order\nclass      c\nsingleton  false\nversion    5\nchanged    true\n",
     ),
     (
         &["record", "define", "shop", "setup", "--class", "w", "--singleton"],
-        "name       setup\nclass      w\nsingleton  true\n",
+        "name       setup\nclass      w\nsingleton  true\nversion    6\nchanged    true\n",
     ),
     (
         &["workspace", "declare", "shop", "depot-1", "depot"],
-        "workspace  depot-1\nkind       depot\n",
+        "\
+workspace     depot-1
+workspace id  1099511627776
+kind          depot
+created       true
+",
     ),
     (
         &["app", "list"],
@@ -153,19 +162,6 @@ offset      1
         &["client", "show", "shop", "store-1", "cli"],
         "client                cli\nlast client sequence  1\nlast offset           2\n",
     ),
-    (
-        &["receipt", "get", "shop", "store-1", "cli", KEY],
-        "\
-workspace         store-1 (id 1099511627777)
-offset            1 to 2
-partition         0, offset 1 to 2
-client's command  1
-ticket            1 = T-001
-ticket            2 = T-002
-record            1 is 200001
-committed at      <time>
-",
-    ),
     (&["proof", "head", "shop", "store-1"], "workspace  store-1\nsize       2\nroot       <hash>\n"),
     (
         &["proof", "get", "shop", "store-1", "1"],
@@ -208,7 +204,8 @@ fn every_command_prints_a_table_for_people() {
     let dev = Dev::start(folder.path());
     for (arguments, expected) in TABLES {
         if arguments.contains(&"depot") && arguments[0] == "sequence" {
-            assert_eq!(dev.run(&["kind", "define", "shop", "depot"]).ok(), "name  depot\n");
+            let kind = dev.run(&["kind", "define", "shop", "depot"]).ok();
+            assert_eq!(kind, "name     depot\nversion  3\nchanged  true\n");
         }
         let printed = dev.run_with(arguments, ORDER).ok();
         assert_eq!(masked(&printed), *expected, "{arguments:?}");
@@ -276,6 +273,62 @@ fn a_receipt_as_json_says_also_its_key_and_whether_it_is_a_repeat() {
     let table =
         dev.run_with(&["submit", "shop", "store-1", "--file", "-", "--key", KEY], ORDER).ok();
     assert!(table.ends_with("replayed          yes: it was carried out before\n"), "{table}");
+    // Before its key and the last line stands the receipt, as it is shown by itself.
+    let shown = dev.run(&["receipt", "get", "shop", "store-1", "cli", KEY]).ok();
+    assert!(table.starts_with(&format!("{shown}key ")), "{table}{shown}");
+}
+
+#[test]
+fn as_json_every_definition_has_what_http_answers() {
+    let (_folder, dev) = shop();
+    let mut http = dev.client();
+    let app = "/v1/apps/shop";
+    for (arguments, path, body) in [
+        (&["kind", "define", "shop", "depot"][..], "kinds/depot", "{}"),
+        (&["sequence", "define", "shop", "ticket"], "sequences/ticket", r#"{"format":"T-{n:03}"}"#),
+        (
+            &["record", "define", "shop", "order", "--class", "c"],
+            "records/order",
+            r#"{"class":"c"}"#,
+        ),
+        (
+            &["workspace", "declare", "shop", "017", "default"],
+            "workspaces/17",
+            r#"{"kind":"default"}"#,
+        ),
+        (
+            &["workspace", "declare", "shop", "depot-1", "depot"],
+            "workspaces/depot-1",
+            r#"{"kind":"depot"}"#,
+        ),
+    ] {
+        dev.run(arguments).ok();
+        let printed = dev.run(&[arguments, &["-o", "json"]].concat()).ok();
+        let answered = http.send("PUT", &format!("{app}/{path}"), &[], body.as_bytes()).unwrap();
+        assert_eq!(answered.status, 200, "{}", answered.text());
+        // A definition stands before what came of it.
+        let members = answered.text();
+        assert!(printed.ends_with(&format!("{}\n", &members[1..])), "{printed}{members}");
+        assert!(arguments[0] != "workspace" || printed == format!("{members}\n"), "{printed}");
+    }
+}
+
+/// It was reset to `{n}`.
+#[test]
+fn what_is_not_said_of_a_sequence_stays_as_it_is() {
+    let (_folder, dev) = shop();
+    let define = |more: &[&str]| {
+        let arguments = [&["sequence", "define", "shop", "bill"], more, &["-o", "json"]].concat();
+        dev.run(&arguments).ok()
+    };
+    let yearly =
+        ["--format", "B-{n}", "--reset", "yearly", "--utc-offset", "+01:00", "--range", "5..9"];
+    let defined = define(&yearly);
+    assert!(defined.ends_with("\"changed\":true}\n"), "{defined}");
+    assert_eq!(define(&[]), defined.replace("true", "false"));
+    let shown = define(&["--format", "C-{n}"]);
+    let expected = defined.replace("B-{n}", "C-{n}").replace("\"version\":4", "\"version\":5");
+    assert_eq!(shown, expected);
 }
 
 #[test]
@@ -307,7 +360,7 @@ fn a_log_is_followed_event_by_event() {
 fn digits_are_the_id_of_a_workspace() {
     let (_folder, dev) = shop();
     let declared = dev.run(&["workspace", "declare", "shop", "017", "default"]).ok();
-    assert_eq!(declared, "workspace  17\nkind       default\n");
+    assert!(declared.starts_with("workspace     17\nworkspace id  17\n"), "{declared}");
     assert!(
         dev.run(&["submit", "shop", "017", "X"]).ok().starts_with("workspace         17 (id 17)")
     );
@@ -331,10 +384,7 @@ fn a_log_that_is_followed_goes_on_behind_a_restart_and_ends_when_interrupted() {
     let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("\"Closed\""));
-    let address = dev.address.to_string();
-    dev.kill();
-    let data = folder.path().to_str().unwrap();
-    let dev = Dev::spawn(command(&["dev", "--listen", &address, "--data", data]));
+    let dev = dev.killed_and_back(folder.path());
     dev.run(&["submit", "shop", "store-1", "Opened"]).ok();
     assert!(lines.next().unwrap().unwrap().contains("\"Opened\""));
     kill_process(Pid::from_child(&tail), Signal::INT).unwrap();

@@ -125,6 +125,114 @@ fn wrong_arguments_end_with_2_before_any_server_is_asked() {
     assert!(Ran::from(complaint).failed(2).contains("is no UTF-8: 0xff at byte 12"));
 }
 
+/// Those that were found here, and not by a server, had neither a code nor `retryable`.
+#[test]
+fn as_json_every_error_says_its_code_and_whether_to_try_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().to_str().unwrap();
+    let none = folder.path().join("none");
+    let none = none.to_str().unwrap();
+    let away = ["--server", "http://127.0.0.1:1", "--timeout", "300ms"];
+    let submit = ["submit", "shop", "store-1", "X"];
+    let without = |arguments: &[&'static str]| [arguments, &away].concat();
+    for (arguments, exit, code, retryable, outcome) in [
+        (without(&submit), 4, "DEADLINE_EXCEEDED", true, Some("not_written")),
+        (without(&["app", "create", "shop"]), 4, "UNAVAILABLE", true, Some("not_written")),
+        (
+            without(&["sequence", "define", "shop", "s"]),
+            4,
+            "UNAVAILABLE",
+            true,
+            Some("not_written"),
+        ),
+        (without(&["app", "list"]), 4, "UNAVAILABLE", true, None),
+        (without(&["bench"]), 4, "UNAVAILABLE", true, None),
+        (
+            vec!["submit", "shop", "store-1", "X", "--key", "7"],
+            2,
+            "INVALID_ARGUMENT",
+            false,
+            Some("refused"),
+        ),
+        (
+            vec!["submit", "shop", "store-1", "X", "--args", "{"],
+            2,
+            "INVALID_ARGUMENT",
+            false,
+            Some("refused"),
+        ),
+        (
+            vec!["submit", "shop", "store-1", "--file", none],
+            1,
+            "IO_FAILED",
+            false,
+            Some("not_written"),
+        ),
+        (
+            vec!["app", "create", "shop", "--partitions", "0"],
+            2,
+            "INVALID_ARGUMENT",
+            false,
+            Some("refused"),
+        ),
+        (vec!["app", "lisst"], 2, "INVALID_ARGUMENT", false, None),
+        (vec!["app", "list", "--server", "ftp://x"], 2, "INVALID_ARGUMENT", false, None),
+        (vec!["verify", "--proof", none], 1, "IO_FAILED", false, None),
+        (vec!["verify", "--data", data], 3, "NOT_FOUND", false, None),
+        (vec!["config", "print", "--config", none], 2, "INVALID_ARGUMENT", false, None),
+        (vec!["dev", "--listen", "x"], 2, "INVALID_ARGUMENT", false, None),
+        (vec!["serve", "--data", "/dev/null"], 1, "FAILED", false, None),
+    ] {
+        let said = Ran::from(run(&[&arguments[..], &["-o", "json"]].concat())).failed(exit);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!(
+            (&said["code"], &said["retryable"]),
+            (&code.into(), &retryable.into()),
+            "{said}"
+        );
+        assert_eq!(
+            said.get("outcome").and_then(|it| it.as_str()),
+            outcome,
+            "{arguments:?}: {said}"
+        );
+        assert!(said["message"].as_str().is_some_and(|it| !it.is_empty()), "{said}");
+    }
+}
+
+#[test]
+fn what_a_definition_is_refused_for_says_so() {
+    let (_folder, dev) = shop();
+    for arguments in [
+        &["app", "create", "shop", "--partitions", "9"][..],
+        &["record", "define", "shop", "order", "--class", "w"],
+        &["kind", "define", "nope", "depot"],
+        &["workspace", "declare", "shop", "store-1", "nope"],
+    ] {
+        let said = dev.run(&[arguments, &["-o", "json"]].concat()).failed(3);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&said["outcome"], &said["retryable"]), (&"refused".into(), &false.into()));
+    }
+}
+
+/// It spoke of a limit that nobody has.
+#[test]
+fn what_is_too_large_is_measured_by_the_limit_of_the_server() {
+    let (_folder, dev) = shop();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for bytes in [1_100_000, 2_200_000] {
+        let args = "x".repeat(bytes);
+        let command = format!(r#"{{"events":[{{"name":"X","args":{{"x":"{args}"}}}}]}}"#);
+        std::fs::write(file.path(), command).unwrap();
+        let file = file.path().to_str().unwrap();
+        let said = dev.run(&["submit", "shop", "store-1", "--file", file, "-o", "json"]).failed(3);
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert_eq!((&said["code"], &said["outcome"]), (&"TOO_LARGE".into(), &"refused".into()));
+        let limit = seriatim_types::limits::COMMAND_BYTES_MAX;
+        assert!(said["message"].as_str().unwrap().contains(&limit.to_string()), "{said}");
+        assert!(said.get("limit").is_none_or(|it| *it == limit), "{said}");
+    }
+}
+
 #[test]
 fn as_json_wrong_arguments_have_a_code_too() {
     for form in [&["-o", "json"][..], &["-ojson"], &["--output=json"], &["--output", "json"]] {

@@ -1,6 +1,7 @@
 //! The real binary, from outside.
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking, and say so briefly")]
 
+mod bench;
 mod commands;
 mod configuration;
 mod dev;

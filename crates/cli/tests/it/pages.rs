@@ -1,7 +1,9 @@
-//! The page about the command line has every command and every exit code.
+//! The page about the command line has every command and every exit code, and every code of an error
+//! has its own page.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::process::{Ran, run};
 
@@ -36,5 +38,61 @@ fn the_page_has_every_command_and_every_exit_code() {
         let words: Vec<&str> = line.trim_start_matches("| `").split([' ', '`']).collect();
         let known = |count: usize| all.contains(&words[..count.min(words.len())].join(" "));
         assert!(known(2) || known(3), "{line}");
+    }
+}
+
+/// Whatever stands in quotes and looks like a code, in everything that the command line is made of.
+fn codes() -> BTreeSet<String> {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders: Vec<PathBuf> =
+        ["cli/src", "client/src", "verify/src"].map(|folder| crates.join(folder)).into();
+    let mut codes = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = fs::read_to_string(path).unwrap();
+            let parts: Vec<&str> = source.split('"').collect();
+            let is_code = |word: &str| {
+                word.len() > 3 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+            };
+            // What stands for a value in a help text, and variables of the environment, are none.
+            let words = parts.array_windows().filter(|[before, word]| {
+                let is_other = before.ends_with("value_name = ") || before.ends_with("env!(");
+                is_code(word) && !is_other && !word.starts_with("SERIATIM_")
+            });
+            codes.extend(words.map(|[_, word]| (*word).to_owned()));
+        }
+    }
+    codes
+}
+
+#[test]
+fn every_code_that_it_can_print_has_its_page_and_no_page_is_without_a_code() {
+    let codes = codes();
+    assert!(codes.len() > 60 && codes.contains("TORN_TAIL"), "{codes:?}");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
+    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
+    let list = read("README.md");
+    for code in &codes {
+        let page = read(&format!("{code}.md"));
+        assert!(page.starts_with(&format!("# {code}\n")), "{code} has no page");
+        let row = format!("| [{code}]({code}.md) | ");
+        let row = list.lines().find_map(|line| line.strip_prefix(&row));
+        let row = row.unwrap_or_else(|| panic!("{code} is not in the list"));
+        // Those of the server are held by a test of its own.
+        if !page.contains("| HTTP status |") {
+            let (exits, retryable) = row.trim_end_matches(" |").split_once(" | ").unwrap();
+            let shown = format!("\n| {exits} | `{}` |\n", retryable == "yes");
+            assert!(page.contains(&shown), "{code}: the list says {row}");
+        }
+    }
+    for entry in fs::read_dir(&folder).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let code = name.trim_end_matches(".md");
+        let is_of_server = read(&name).contains("| HTTP status |");
+        assert!(code == "README" || is_of_server || codes.contains(code), "{name} has no code");
     }
 }

@@ -135,6 +135,14 @@ impl Dev {
         (self.child.wait().unwrap(), rest)
     }
 
+    /// Kills it, and starts it again where it was.
+    pub(crate) fn killed_and_back(self, data: &Path) -> Self {
+        let address = self.address.to_string();
+        self.kill();
+        let data = data.to_str().unwrap();
+        Self::spawn(command(&["dev", "--listen", &address, "--data", data]))
+    }
+
     /// As a crash would.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

@@ -1,11 +1,11 @@
-//! `demo`, `bench`, `completion` and `version`.
+//! `demo`, `completion` and `version`.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::process::{Dev, Ran, run};
+use crate::process::{Ran, run};
 
 #[test]
 fn the_demo_runs_by_itself_and_leaves_nothing_behind() {
@@ -66,49 +66,6 @@ fn a_demo_that_is_interrupted_leaves_nothing_behind() {
     let ended = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-}
-
-#[test]
-fn a_bench_proves_what_it_got_in_every_mode() {
-    let folder = tempfile::tempdir().unwrap();
-    let dev = Dev::start(folder.path());
-    for mode in ["stream", "unary", "http"] {
-        let arguments = [
-            "bench",
-            "--seconds",
-            "1",
-            "--clients",
-            "4",
-            "--workspaces",
-            "3",
-            "--mode",
-            mode,
-            "-o",
-            "json",
-        ];
-        let report: serde_json::Value = serde_json::from_str(&dev.run(&arguments).ok()).unwrap();
-        let commands = report["commands"].as_u64().unwrap();
-        let proof = &report["proof"];
-        assert!(commands > 0, "{report}");
-        assert_eq!((&report["mode"], &report["clients"]), (&mode.into(), &4.into()));
-        assert_eq!(proof["events"], commands, "{report}");
-        for nothing in ["gaps", "repeats", "lost"] {
-            assert_eq!(proof[nothing], 0, "{report}");
-        }
-        assert!(proof["sent_again"].as_u64().unwrap() >= 4, "{report}");
-        assert_eq!(proof["sent_again"], proof["equal"], "{report}");
-    }
-    let table = dev.run(&["bench", "--seconds", "1", "--clients", "2"]).ok();
-    for part in [
-        "mode      stream: ",
-        "per second",
-        "p99 ",
-        "█",
-        "gaps                0\n",
-        "with equal receipts",
-    ] {
-        assert!(table.contains(part), "{part} in {table}");
-    }
 }
 
 #[test]

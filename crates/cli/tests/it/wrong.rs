@@ -6,12 +6,17 @@ use std::path::Path;
 
 use crate::process::{Dev, run};
 
-/// What it says on its way out, which must be one line for people.
+/// What it says on its way out, which must be one line for people, and the code.
 fn complaint(code: i32, listen: &str, data: &Path) -> String {
     let output = run(&["dev", "--listen", listen, "--data", data.to_str().unwrap()]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
-    assert!(said.starts_with("seriatim: ") && said.lines().count() == 1, "{said}");
+    let (first, code) = said.split_once('\n').unwrap();
+    assert!(first.starts_with("seriatim: "), "{said}");
+    assert!(
+        code.is_empty() || (code.starts_with("  code: ") && code.lines().count() == 1),
+        "{said}"
+    );
     assert!(!said.contains("panicked") && !said.contains("{ "), "{said}");
     said
 }
@@ -34,6 +39,7 @@ fn an_address_that_is_taken_is_named() {
     let address = taken.local_addr().unwrap().to_string();
     let said = complaint(1, &address, folder.path());
     assert!(said.contains(&address) && said.contains("--listen"), "{said}");
+    assert!(said.ends_with("code: ADDRESS_UNUSABLE\n"), "{said}");
 }
 
 #[test]
@@ -43,6 +49,7 @@ fn a_folder_that_is_in_use_is_named() {
     let said = complaint(1, "127.0.0.1:0", folder.path());
     let name = folder.path().to_str().unwrap();
     assert!(said.contains("in use") && said.contains(name), "{said}");
+    assert!(said.ends_with("code: STORE_IN_USE\n"), "{said}");
 }
 
 #[test]
@@ -52,6 +59,7 @@ fn no_store_is_made_beside_what_somebody_else_keeps() {
     fs::write(&file, "Dear Sir").unwrap();
     let said = complaint(1, "127.0.0.1:0", folder.path());
     assert!(said.contains(file.to_str().unwrap()) && said.contains("empty"), "{said}");
+    assert!(said.ends_with("code: FOLDER_OCCUPIED\n"), "{said}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing was made");
 }
 

@@ -116,6 +116,11 @@ impl Submitter {
         self.shared.wake(state);
         Taken { id, answer, shared: self.shared.clone() }
     }
+
+    /// How often a command was sent that had been sent before.
+    pub(crate) fn sent_again(&self) -> u64 {
+        self.shared.lock().pipeline.sent_again()
+    }
 }
 
 impl Drop for Submitter {

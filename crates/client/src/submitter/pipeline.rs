@@ -67,6 +67,7 @@ pub struct Pipeline<T> {
     turned_away: Option<TurnedAway>,
     /// When the queues that were turned away go on.
     rest_until: Option<Instant>,
+    sent_again: u64,
 }
 
 /// What to send.
@@ -131,6 +132,7 @@ impl<T> Pipeline<T> {
             generation: 1,
             turned_away: None,
             rest_until: None,
+            sent_again: 0,
         }
     }
 
@@ -150,6 +152,11 @@ impl<T> Pipeline<T> {
     /// How many are not settled.
     pub fn unsettled(&self) -> usize {
         self.commands.len()
+    }
+
+    /// How often a command was sent that had been sent before.
+    pub fn sent_again(&self) -> u64 {
+        self.sent_again
     }
 
     /// Whether there is anything to send. It may be that [`send_next`](Self::send_next) finds nothing after
@@ -176,8 +183,9 @@ impl<T> Pipeline<T> {
             };
             queue.list(&target, &mut self.ready);
             self.in_flight.insert(id);
-            let Pending { target, job, .. } =
+            let Pending { target, job, last, .. } =
                 self.commands.get(&id).expect("waiting ones are kept");
+            self.sent_again = self.sent_again.saturating_add(u64::from(last.is_some()));
             return Some(Sending { id, generation: self.generation, target, job });
         }
         None
@@ -345,9 +353,9 @@ impl<T> Pipeline<T> {
 
     fn too_late(&self, last: Option<&Error>) -> Error {
         let waited = format!("not carried out within {} ms", self.patience.as_millis());
-        let Some(last) = last else { return Error::new(Error::DEADLINE_EXCEEDED, waited) };
-        let message = format!("{waited}; the last attempt: {last}");
-        Error::new(Error::DEADLINE_EXCEEDED, message).with("last_code", last.code())
+        let late = |message| Error::new(Error::DEADLINE_EXCEEDED, message).retryable(None);
+        let Some(last) = last else { return late(waited) };
+        late(format!("{waited}; the last attempt: {last}")).with("last_code", last.code())
     }
 }
 

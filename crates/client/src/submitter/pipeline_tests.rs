@@ -128,7 +128,9 @@ fn a_broken_connection_sends_all_again_in_order() {
     assert_eq!(pipeline.answered::<()>(ids[0], Ok(()), now), Some(('a', Ok(()))));
     pipeline.submit(workspace("w"), 'd', now);
     pipeline.broken(&lost(), now);
+    assert_eq!(pipeline.sent_again(), 0);
     assert_eq!(sent(&mut pipeline), [('b', 1), ('c', 1), ('d', 1)]);
+    assert_eq!(pipeline.sent_again(), 2, "d was not sent before");
     assert_eq!(pipeline.answered::<()>(ids[0], Ok(()), now), None, "an answer from before");
 }
 
@@ -139,6 +141,7 @@ fn a_deadline_is_not_written_before_the_first_attempt_and_unknown_behind_one() {
         let told = given_up.into_iter();
         told.map(|(job, failure)| {
             assert_eq!(failure.error.code(), "DEADLINE_EXCEEDED");
+            assert!(failure.error.is_retryable(), "another call has its own time");
             (job, failure.outcome, failure.error.facts().get("last_code").cloned())
         })
         .collect()

@@ -17,7 +17,7 @@ async fn nobody_there_is_not_written() {
     let client = hasty(address);
     let error = client.app("shop").workspace("store-1").submit(noted(1)).await.unwrap_err();
     assert!(matches!(error, SubmitError::NotWritten { .. }), "{error}");
-    assert_eq!(error.code(), Error::DEADLINE_EXCEEDED);
+    assert_eq!((error.code(), error.error().is_retryable()), (Error::DEADLINE_EXCEEDED, true));
     let error = client.version().await.unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), (Error::UNAVAILABLE, true));
     assert!(error.message().contains("refused"), "{error}");

@@ -15,7 +15,8 @@ async fn commands_survive_a_server_that_is_killed_again_and_again() {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let mut server = Process::start(data.path(), any);
     let address = server.address;
-    let store = shop(&client(address)).await;
+    let client = client(address);
+    let store = shop(&client).await;
     let answered = Arc::new(AtomicU64::new(0));
     let writer = {
         let (store, answered) = (store.clone(), answered.clone());
@@ -43,6 +44,7 @@ async fn commands_survive_a_server_that_is_killed_again_and_again() {
     }
     let turn = writer.await.unwrap();
     assert!(turns(&all(&store).await).into_iter().eq(1..=turn));
+    assert!(client.sent_again() > 0, "what was on its way was sent again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,8 +4,8 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use seriatim_client::{
-    AppInfo, AppOptions, Change, Client, Command, Condition, Key, Numbering, PartitionState,
-    RecordClass, RecordIds, Reset, Retention, SubmitError, id_of,
+    AppInfo, AppOptions, Change, Client, Command, Condition, Declared, Defined, Key, Numbering,
+    PartitionState, RecordClass, RecordIds, Reset, Retention, SubmitError, id_of,
 };
 
 use crate::world::{World, all, client, invoice, noted, shop};
@@ -39,6 +39,9 @@ async fn a_command_gets_its_numbers_and_a_repetition_the_same_ones() {
     );
     assert_eq!(record.fields, json!({"number": number.text}));
     assert_eq!(all(&store).await.len(), 1);
+    // What cannot even be sent is measured by the server's limit too.
+    let large = store.submit(Command::new("Large").args("x".repeat(3 << 20))).await.unwrap_err();
+    assert_eq!(large.error().facts()["limit"], 1 << 20);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +206,10 @@ async fn apps_and_definitions_are_made_once_and_shown() {
     let names: Vec<_> = client.apps().await.unwrap().into_iter().map(|app| app.name).collect();
     assert_eq!(names, ["books", "shop"]);
 
-    books.define_kind("archive").await.unwrap();
+    let defined = books.define_kind("archive").await.unwrap();
+    assert_eq!(defined, Defined { version: 2, is_changed: true });
+    let again = books.define_kind("archive").await.unwrap();
+    assert_eq!(again, Defined { version: 2, is_changed: false });
     books.define_singleton("settings", RecordClass::W).await.unwrap();
     let tickets = Numbering {
         ranges: vec![(10, 19), (30, 39)],
@@ -222,7 +228,15 @@ async fn apps_and_definitions_are_made_once_and_shown() {
     let error = books.define_sequence("ticket", yearly).await.unwrap_err();
     assert_eq!(error.code(), "DEFINITION_CONFLICT");
     let archive = books.workspace("1");
-    archive.declare("archive").await.unwrap();
+    let declared = archive.declare("archive").await.unwrap();
+    let expected = Declared {
+        workspace: "1".to_owned(),
+        workspace_id: 1,
+        kind: "archive".to_owned(),
+        is_new: true,
+    };
+    assert_eq!(declared, expected);
+    assert!(!archive.declare("archive").await.unwrap().is_new);
     let drawn = archive.submit(Command::new("Drawn").draw("ticket")).await.unwrap();
     assert_eq!(drawn.number("ticket").unwrap().text, "T10");
     let error = archive.declare("default").await.unwrap_err();

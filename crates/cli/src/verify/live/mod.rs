@@ -157,8 +157,7 @@ impl Log {
         let place = format!("event {} of {}", event.partition_offset, self.name);
         let what = format!("the receipt of {place} is not kept any more");
         let what = format!("whether {sequence} is complete cannot be told here: {what}");
-        let code = Some("CANNOT_TELL".to_owned());
-        let failure = Failure { code, ..Failure::new(Exit::CannotTell, what) };
+        let failure = Failure::new(Exit::CannotTell, what).code("CANNOT_TELL");
         failure.advise(format!(
             "stop the server and verify its folder: seriatim verify --data FOLDER --app {app} \
              --sequence {sequence}"

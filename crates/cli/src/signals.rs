@@ -1,4 +1,4 @@
-//! The signals that end a server, and the one that ends what waits for a server.
+//! The signals that end a server, and the one that ends everything else.
 //!
 //! Those of a server are listened to on a thread of their own, so that a second one is heard whatever
 //! the rest of the process waits for.
@@ -11,7 +11,8 @@ use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-use crate::exit::Interrupted;
+use crate::exit::{Exit, Interrupted};
+use crate::progress;
 use crate::welcome::say;
 
 /// Does something until it is done or interrupted. What it holds is let go either way: a line that
@@ -29,6 +30,23 @@ pub(crate) async fn interrupt() {
         // It cannot be listened to, and ends the process as it always did.
         std::future::pending().await
     }
+}
+
+/// Ends the process when it is interrupted, and leaves no line on the terminal: for work that never
+/// waits, so that nothing else could end it.
+pub(crate) fn end_when_interrupted() -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut interrupt = {
+        let _entered = runtime.enter();
+        signal(SignalKind::interrupt())?
+    };
+    let end = move || {
+        runtime.block_on(interrupt.recv());
+        let _nobody_draws = progress::remove();
+        std::process::exit(Exit::Interrupted as i32);
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(end)?;
+    Ok(())
 }
 
 /// Ends at the first SIGINT or SIGTERM. A second one ends the process at once.

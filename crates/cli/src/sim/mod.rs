@@ -21,6 +21,7 @@ use crate::document::{Json, object, of};
 use crate::exit::{self, Failure};
 use crate::output::{Form, Table};
 use crate::progress::Progress;
+use crate::signals;
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SimArgs {
@@ -58,6 +59,7 @@ pub(crate) fn run(output: Form, args: &SimArgs) -> Result<()> {
         check_mutation(name)?;
     }
     report_what_aborts(output, args);
+    signals::end_when_interrupted()?;
     match args.seeds {
         None => run_one(output, args),
         Some(seeds) => run_many(output, args, seeds),

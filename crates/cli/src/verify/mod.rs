@@ -21,6 +21,7 @@ use seriatim_types::Hash;
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::remote;
+use crate::signals;
 
 pub(crate) use offline::check;
 
@@ -56,6 +57,9 @@ fn root(text: &str) -> Result<Hash, String> {
 }
 
 pub(crate) fn run(common: &Common, args: &VerifyArgs) -> Result<()> {
+    if args.data.is_some() {
+        signals::end_when_interrupted()?;
+    }
     let output = common.output;
     let sequence = args.app.as_deref().zip(args.sequence.as_deref());
     match (&args.proof, &args.data, sequence) {

@@ -7,6 +7,7 @@ mod configuration;
 mod dev;
 mod documents;
 mod failures;
+mod interrupts;
 mod pages;
 mod process;
 mod shop;

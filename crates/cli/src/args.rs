@@ -14,18 +14,21 @@ use crate::nouns::{
 use crate::output::Form;
 use crate::settings::{ConfigTask, DevArgs, ServeArgs};
 use crate::sim::SimArgs;
-use crate::submit::SubmitArgs;
+use crate::submit::{self, SubmitArgs};
 use crate::verify::VerifyArgs;
 
 /// An event-sourcing server: every command gets its place, exactly once.
 #[derive(Debug, Parser)]
-#[command(name = "seriatim", version)]
+#[command(name = "seriatim", version, after_help = FIRST_STEPS)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) task: Task,
 }
+
+const FIRST_STEPS: &str = "\
+`seriatim dev` runs a server and says what to try first; `seriatim demo` shows everything by itself.";
 
 /// What every command takes.
 #[derive(Debug, Args)]
@@ -37,7 +40,8 @@ pub(crate) struct Common {
     /// Tables for people, or JSON for programs: one document, or one per line where a log is followed.
     #[arg(short, long, global = true, value_enum, default_value = "table", value_name = "FORM")]
     pub(crate) output: Form,
-    /// How long to try before giving up. `submit` waits so long for a server that is not there.
+    /// How long to try before giving up. `submit` waits so long for a server that is not there,
+    /// `bench` for one that has gone away.
     #[arg(long, global = true, default_value = "10s", value_name = "TIME")]
     pub(crate) timeout: Within,
 }
@@ -93,6 +97,7 @@ pub(crate) enum Task {
     #[command(subcommand)]
     Workspace(workspace::Task),
     /// Sends a command and prints its receipt: all numbers that it was given.
+    #[command(after_help = submit::EXAMPLE)]
     Submit(SubmitArgs),
     /// Logs of workspaces and partitions.
     #[command(subcommand)]

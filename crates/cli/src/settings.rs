@@ -33,11 +33,12 @@ pub(crate) struct ServeArgs {
 
 #[derive(Debug, Args)]
 struct Flags {
-    /// The address to listen on. It must be one of this machine's own: there is no authentication.
+    /// The address to listen on, 127.0.0.1:7600 if nothing sets it. It must be one that only this
+    /// machine reaches: there is no authentication.
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
-    /// The folder that holds the data. It is made if it is not there. One that holds anything else
-    /// is left alone.
+    /// The folder that holds the data: ./.seriatim for `dev`, while `serve` must be told. It is made if
+    /// it is not there. One that holds anything else is left alone.
     #[arg(long, value_name = "FOLDER")]
     data: Option<String>,
     /// Any other setting, such as node.queue_max=1000. `seriatim config print` shows all.

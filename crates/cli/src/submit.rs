@@ -22,6 +22,9 @@ use crate::{signals, twins};
 /// How often to look whether it is time to say that an answer is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+pub(crate) const EXAMPLE: &str = r#"Example, with a number of the sequence `invoice`:
+  seriatim submit shop store-1 InvoiceIssued --args '{"number": {"$next": "invoice"}}'"#;
+
 #[derive(Debug, Args)]
 pub(crate) struct SubmitArgs {
     /// The app.

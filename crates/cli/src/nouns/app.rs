@@ -14,7 +14,7 @@ use crate::{config, twins};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Makes an app. The same app again is no error.
+    /// Makes an app. None of it can be changed later; the same app again is no error.
     Create(CreateArgs),
     /// Lists all apps.
     List,
@@ -30,12 +30,12 @@ pub(crate) enum Task {
     },
 }
 
-/// What is not given takes the server's default. None of it can be changed later.
+/// What is not given takes the server's default.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArgs {
     /// Its name.
     name: String,
-    /// How many partitions it has.
+    /// How many partitions it has. This and the rest take the server's default if not given.
     #[arg(long, value_name = "COUNT", value_parser = from_one::<u32>)]
     partitions: Option<u32>,
     /// Whether one sequence gives all record ids, or one per class.

@@ -12,7 +12,8 @@ use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
-    /// Defines a sequence, or changes its format. Each workspace has a series of its own.
+    /// Defines a sequence, or changes its format: what is not given stays as it is.
+    #[command(after_help = DEFINE_EXAMPLE)]
     Define(DefineArgs),
     /// Shows where a sequence stands in a workspace.
     Show(ShowArgs),
@@ -23,8 +24,11 @@ pub(crate) enum Task {
     },
 }
 
-/// What is not given stays as it is, or takes its default when the sequence is new. Only the format
-/// can be changed later.
+const DEFINE_EXAMPLE: &str = "\
+Each workspace has a series of its own. Only the format can be changed later.
+
+Example: seriatim sequence define shop invoice --format 'INV-{yyyy}-{n:06}' --reset yearly";
+
 #[derive(Debug, Args)]
 pub(crate) struct DefineArgs {
     /// The app.
@@ -32,20 +36,19 @@ pub(crate) struct DefineArgs {
     /// The name of the sequence.
     name: String,
     /// How numbers are shown: {n:06} is the number with at least six digits, {yyyy} the year, {{ and
-    /// }} are braces. {n} by default.
+    /// }} are braces. A new one shows the number alone.
     #[arg(long)]
     format: Option<String>,
-    /// Whether it begins anew with each year. never by default.
+    /// Whether it begins anew with each year. A new one never does.
     #[arg(long, value_enum)]
     reset: Option<Begins>,
-    /// Where its years turn, as an offset from UTC. +00:00 by default.
+    /// Where its years turn, as an offset from UTC. For a new one it is +00:00.
     #[arg(long, value_name = "±HH:MM", value_parser = utc_offset, allow_hyphen_values = true)]
     utc_offset: Option<i32>,
-    /// First and last number, from 1 without an end by default. Several ranges are used one after
-    /// the other.
+    /// First and last number. Several ranges are used one after the other. A new one counts from 1.
     #[arg(long = "range", value_name = "FIRST..LAST", value_parser = range)]
     ranges: Vec<(u64, u64)>,
-    /// The kind of workspaces that has it. default by default.
+    /// The kind of workspaces that has it. For a new one it is `default`.
     #[arg(long)]
     kind: Option<String>,
 }

@@ -47,6 +47,9 @@ fn help_knows_every_command() {
     let help = Ran::from(run(&["help", "submit"])).ok();
     assert!(help.contains("--key <UUID>"), "{help}");
     assert!(Ran::from(run(&["help", "app", "create"])).ok().contains("--partitions"));
+    // Some braces are line ends to whoever lays out help.
+    let help = Ran::from(run(&["help", "sequence", "define"])).ok();
+    assert!(help.contains("--format 'INV-{yyyy}-{n:06}'") && help.contains("{{ and }}"), "{help}");
 }
 
 /// Its server and its folder stayed behind.

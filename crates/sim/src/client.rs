@@ -45,10 +45,26 @@ pub(crate) struct Asked {
     pub(crate) ended_time: Time,
     /// Whether an earlier call has left open what came of it.
     pub(crate) is_open: bool,
+    /// Where its last attempt is.
+    pub(crate) stage: Stage,
+    /// How often it was turned away, since it was asked for.
+    pub(crate) turned_away: u32,
     /// Attempts that are on their way to the server.
     pub(crate) under_way: u32,
     /// An end was claimed while an attempt was still on its way: what it claims may change.
     pub(crate) was_hasty: bool,
+}
+
+/// Where the last attempt of a command is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// With the client, which has not sent it, or will send it again.
+    Waiting,
+    ToServer,
+    AtServer,
+    /// It is carried out, and the disk has not said yet that it has it.
+    Committing,
+    Answered,
 }
 
 /// What a client has learned of a command.
@@ -72,6 +88,8 @@ pub(crate) struct Client {
     pub(crate) pipeline: Pipeline<usize>,
     /// Its stream, if it has one.
     pub(crate) stream: Option<u64>,
+    /// Before this moment its process does not run.
+    pub(crate) wakes_at: Moment,
     /// Not before this moment it connects again.
     pub(crate) connects_at: Moment,
     /// The requests that are under way, by the pipeline's number, and since when.
@@ -95,6 +113,7 @@ impl Client {
             is_up: true,
             pipeline: pipeline(patience, seed),
             stream: None,
+            wakes_at: Moment::ZERO,
             connects_at: Moment::ZERO,
             attempts: BTreeMap::new(),
             kept: BTreeSet::new(),
@@ -115,6 +134,7 @@ impl Client {
     /// Its process begins.
     pub(crate) fn begin(&mut self, seed: u64) {
         self.is_up = true;
+        self.wakes_at = Moment::ZERO;
         self.pipeline = pipeline(self.patience, seed);
     }
 

@@ -6,7 +6,6 @@
 //!   lost: the server reads what lies in a socket before it accepts the next.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use seriatim_storage::faulty::Dice;
 
@@ -89,7 +88,7 @@ impl Network {
             copies.push(now.saturating_add(part_of(dice, rates.way.saturating_mul(20))));
         }
         if happens(dice, rates.linger) {
-            let late = now.saturating_add(part_of(dice, Duration::from_secs(5)));
+            let late = now.saturating_add(part_of(dice, rates.linger_for));
             copies.iter_mut().for_each(|copy| *copy = (*copy).max(late));
         }
         copies

@@ -35,16 +35,35 @@ pub(crate) struct Rates {
     pub(crate) jump_every: Duration,
     /// How often a client is killed. It has kept its keys.
     pub(crate) client_crash_every: Duration,
+    /// How long a message may lie in the network before it arrives after all.
+    pub(crate) linger_for: Duration,
+    /// How often everybody rests, and for how long at most.
+    pub(crate) lull_every: Duration,
+    pub(crate) lull_for: Duration,
 }
 
 /// Longer than any run.
 const NEVER: Duration = Duration::from_secs(1_000_000_000);
 
+/// How long everybody rests at most. A run without rest is over within seconds, and one with long
+/// ones sees hours: keys are forgotten, entities expire, everybody's patience ends.
+const LULLS: [Duration; 6] = [
+    Duration::ZERO,
+    Duration::ZERO,
+    Duration::from_secs(10),
+    Duration::from_secs(15 * 60),
+    Duration::from_secs(2 * 3_600),
+    Duration::from_secs(12 * 3_600),
+];
+
 impl Rates {
     pub(crate) fn draw(dice: &mut Dice) -> Self {
+        let lull_every = Duration::from_millis(dice.below(1_500).max(100));
+        let lull_for = LULLS.get(dice.index_below(LULLS.len())).copied().unwrap_or_default();
+        let lull_every = if lull_for.is_zero() { NEVER } else { lull_every };
         let mood = dice.below(4);
         if mood == 0 {
-            return Self::calm();
+            return Self { lull_every, lull_for, ..Self::calm() };
         }
         // Each kind of trouble is there or not, so that every combination comes up.
         let mut chance = |most: u64| match dice.below(2) {
@@ -66,6 +85,9 @@ impl Rates {
             restart_every: every(6),
             jump_every: every(6),
             client_crash_every: every(6),
+            linger_for: Duration::from_secs(if dice.below(2) == 0 { 5 } else { 900 }),
+            lull_every,
+            lull_for,
             lose,
             double,
             linger,
@@ -107,6 +129,9 @@ impl Rates {
             restart_every: NEVER,
             jump_every: NEVER,
             client_crash_every: NEVER,
+            linger_for: Duration::ZERO,
+            lull_every: NEVER,
+            lull_for: Duration::ZERO,
         }
     }
 }

@@ -14,7 +14,7 @@ use seriatim_types::{
 use super::{Happening, World};
 use crate::agenda::Moment;
 use crate::answers::Answer;
-use crate::client::{Asked, Client, Ended, PATIENCE, Style, error};
+use crate::client::{Asked, Client, Ended, PATIENCE, Stage, Style, error};
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::rates::{happens, part_of};
@@ -54,13 +54,19 @@ impl World {
         else {
             return Ok(());
         };
+        if now < client.wakes_at {
+            self.agenda.at(client.wakes_at, Happening::Client { client: index, life });
+            return Ok(());
+        }
         let instant = client.instant(now);
         for (asked, failure) in client.pipeline.tick(instant) {
+            self.cover_impatience(asked);
             self.end_of(index, asked, Err(failure), false)?;
         }
         self.look_for_lost(index);
         match self.dice.below(8) {
             _ if self.is_healed => self.ask_again(index),
+            _ if !self.quiet_for().is_zero() => {}
             0 => self.begin_read(index),
             1 | 2 => self.ask_again(index),
             3 | 4 => self.ask_at_place(index),
@@ -68,7 +74,10 @@ impl World {
         }
         self.send_all(index);
         let delay = part_of(&mut self.dice, THINKING).saturating_add(Duration::from_millis(1));
-        self.agenda.after(delay, Happening::Client { client: index, life });
+        let has_work = |client: &Client| client.pipeline.unsettled() > 0;
+        let is_at_work = self.clients.get(index).is_some_and(has_work);
+        let rest = if is_at_work { Duration::ZERO } else { self.quiet_for() };
+        self.agenda.after(rest.saturating_add(delay), Happening::Client { client: index, life });
         Ok(())
     }
 
@@ -171,6 +180,8 @@ impl World {
             ended_at: None,
             ended_time: Time(0),
             is_open: false,
+            stage: Stage::Waiting,
+            turned_away: 0,
             under_way: 0,
             was_hasty: false,
         });
@@ -214,6 +225,7 @@ impl World {
         client.turns = client.turns.saturating_add(1);
         asked.turn = is_new.then_some((client.life, client.turns));
         client.kept.insert(number);
+        (asked.stage, asked.turned_away) = (Stage::Waiting, 0);
         let instant = client.instant(now);
         client.pipeline.submit(asked.target.clone(), number, instant);
         let to = invariants::show_partition(asked.partition);
@@ -259,6 +271,7 @@ impl World {
             for moment in moments {
                 if let Some(asked) = self.asked.get_mut(asked) {
                     asked.under_way = asked.under_way.saturating_add(1);
+                    asked.stage = Stage::ToServer;
                     // The answer to one copy says nothing of the other.
                     asked.was_hasty |= is_doubled;
                 }
@@ -291,11 +304,17 @@ impl World {
         &mut self,
         (index, life): (usize, u64),
         connection: u64,
-        id: u64,
+        (id, asked): (u64, usize),
         answer: Answer,
     ) -> Result<(), Violation> {
         let now = self.agenda.now();
         let Some(client) = self.clients.get_mut(index) else { return Ok(()) };
+        if now < client.wakes_at {
+            let answered =
+                Happening::Answered { client: index, life, connection, id, asked, answer };
+            self.agenda.at(client.wakes_at, answered);
+            return Ok(());
+        }
         let is_its = match client.style {
             Style::Stream => client.stream == Some(connection),
             Style::OneShot => client.attempts.get(&id).is_some_and(|it| it.0 == connection),
@@ -305,8 +324,9 @@ impl World {
         }
         client.attempts.remove(&id);
         let instant = client.instant(now);
-        if let Some((asked, answer)) = client.pipeline.answered(id, answer, instant) {
-            self.end_of(index, asked, answer, true)?;
+        match client.pipeline.answered(id, answer, instant) {
+            Some((asked, answer)) => self.end_of(index, asked, answer, true)?,
+            None => self.cover_turned_away(asked),
         }
         self.send_all(index);
         Ok(())
@@ -435,7 +455,8 @@ impl World {
             self.declare_some();
         }
         let pause = part_of(&mut self.dice, Duration::from_millis(60));
-        self.agenda.after(pause.saturating_add(Duration::from_millis(5)), Happening::Definer);
+        let pause = pause.saturating_add(Duration::from_millis(5));
+        self.agenda.after(self.quiet_for().saturating_add(pause), Happening::Definer);
     }
 
     /// Somebody wants a workspace to be of a kind. It has events already, or another kind, or neither.

@@ -5,12 +5,16 @@ use std::collections::BTreeMap;
 use seriatim_node::{Busy, Reply, State};
 use seriatim_testkit::core::{Answer, Model};
 use seriatim_types::{
-    Body, Change, Command, CommandChange, Condition, Event, PartitionRef, Receipt, Retention,
-    SequenceId, WorkspaceId, Year,
+    Body, Change, Command, CommandChange, Condition, Entry, Event, PartitionRef, Receipt,
+    Retention, SequenceId, WorkspaceId, WorkspaceRef, Year,
 };
 
 use super::World;
+use crate::client::Stage;
 use crate::server::Seen;
+
+/// How often in a row a client is turned away before it waits for as long as it ever does.
+const TIMES_TO_THE_LONGEST: u32 = 8;
 
 /// The year in which each sequence was last drawn from.
 pub(crate) type Years = BTreeMap<(WorkspaceId, SequenceId), Year>;
@@ -57,7 +61,9 @@ impl World {
         match seen {
             Seen::Flew { partition, batch } => {
                 for (entry, applied) in batch {
+                    self.cover_stage(&entry.body);
                     let log = self.oracle.ahead(*partition);
+                    cover_expired(entry, log, &mut covered);
                     cover_answer(&entry.body, &applied.answer, log, &mut covered);
                     if let (Body::Command(command), Answer::Committed(receipt)) =
                         (&entry.body, &applied.answer)
@@ -81,6 +87,37 @@ impl World {
         covered.into_iter().for_each(|what| self.count(what));
     }
 
+    /// A command is on its way to the disk.
+    fn cover_stage(&mut self, body: &Body) {
+        let Body::Command(command) = body else { return };
+        let number = self.numbers.get(&(command.key, command.fingerprint));
+        if let Some(asked) = number.and_then(|number| self.asked.get_mut(*number)) {
+            asked.stage = Stage::Committing;
+        }
+    }
+
+    /// A client loses its patience with a command.
+    pub(super) fn cover_impatience(&mut self, asked: usize) {
+        let Some(asked) = self.asked.get(asked) else { return };
+        self.count(match asked.stage {
+            Stage::Waiting => "covered_patience_ends_before_it_is_sent",
+            Stage::ToServer => "covered_patience_ends_on_its_way",
+            Stage::AtServer => "covered_patience_ends_at_the_server",
+            Stage::Committing => "covered_patience_ends_before_the_sync",
+            Stage::Answered => "covered_patience_ends_before_the_answer",
+        });
+    }
+
+    /// A command was turned away, and its client tries again by itself.
+    pub(super) fn cover_turned_away(&mut self, asked: usize) {
+        let Some(asked) = self.asked.get_mut(asked) else { return };
+        asked.stage = Stage::Waiting;
+        asked.turned_away = asked.turned_away.saturating_add(1);
+        if asked.turned_away == TIMES_TO_THE_LONGEST {
+            self.count("covered_longest_back_off");
+        }
+    }
+
     /// Whether something was carried out under the key before, and its retention has passed.
     fn is_used_again(
         &mut self,
@@ -102,6 +139,21 @@ impl World {
             let before = self.years.insert((receipt.workspace, drawn.sequence), year);
             let has_turned = before.is_some_and(|before| before < year);
             covered.extend(has_turned.then_some("covered_year_turned"));
+        }
+    }
+}
+
+/// A command meets an entity whose time is over and that was not swept yet.
+fn cover_expired(entry: &Entry, log: &Model, covered: &mut Vec<&'static str>) {
+    let Body::Command(Command { workspace: WorkspaceRef::Id(id), events, .. }) = &entry.body else {
+        return;
+    };
+    let changes = events.iter().flat_map(|event| &event.changes);
+    for change in changes {
+        if let CommandChange::Set { key, .. } | CommandChange::Unset { key, .. } = change
+            && log.holds_expired(*id, key, entry.time)
+        {
+            covered.push("covered_expired_and_not_swept");
         }
     }
 }

@@ -51,16 +51,47 @@ impl World {
             (self.rates.cut_every, Happening::Cut),
             (self.rates.client_crash_every, Happening::ClientCrash),
             (self.rates.cut_every, Happening::FollowerBreaks),
+            (self.rates.lull_every, Happening::Lull),
         ] {
             self.plan(every, what);
         }
     }
 
-    fn plan(&mut self, every: Duration, what: Happening) {
+    pub(super) fn plan(&mut self, every: Duration, what: Happening) {
         if !self.is_healed {
+            // Less of it happens while everybody rests, so that a rest costs few steps.
+            let quiet = self.quiet_for();
+            let is_within = self.dice.below(2) == 0;
+            let quiet = if is_within { part_of(&mut self.dice, quiet) } else { quiet };
             let delay = part_of(&mut self.dice, every.saturating_mul(2));
-            self.agenda.after(delay, what);
+            self.agenda.after(quiet.saturating_add(delay), what);
         }
+    }
+
+    /// Everybody rests for a while: nobody asks for anything new, and what is under way comes to its
+    /// end. Some clients do not even do that, as one whose lid was closed.
+    pub(super) fn lull(&mut self) {
+        let now = self.agenda.now();
+        // Short ones are as likely as long ones.
+        let parts = 1_u32.checked_shl(u32::try_from(self.dice.below(8)).unwrap_or(0));
+        let longest = self.rates.lull_for.checked_div(parts.unwrap_or(1)).unwrap_or_default();
+        let length = part_of(&mut self.dice, longest);
+        self.quiet_until = now.saturating_add(length);
+        self.trace.line(now, format_args!("everybody rests for {} ms", length.as_millis()));
+        self.count("lulls");
+        for client in &mut self.clients {
+            if self.dice.below(4) == 0 {
+                let late = part_of(&mut self.dice, Duration::from_millis(60));
+                client.wakes_at = self.quiet_until.saturating_add(late);
+            }
+        }
+        let delay = part_of(&mut self.dice, self.rates.lull_every.saturating_mul(2));
+        self.agenda.at(self.quiet_until.saturating_add(delay), Happening::Lull);
+    }
+
+    /// For how long everybody rests from now on.
+    pub(super) fn quiet_for(&self) -> Duration {
+        self.quiet_until.saturating_sub(self.agenda.now())
     }
 
     /// From here on nothing goes wrong any more.
@@ -135,7 +166,8 @@ impl World {
     pub(super) fn pause(&mut self) {
         self.plan(self.rates.pause_every, Happening::Pause);
         let now = self.agenda.now();
-        let delay = part_of(&mut self.dice, Duration::from_secs(3));
+        let longest = self.quiet_for().max(Duration::from_secs(3));
+        let delay = part_of(&mut self.dice, longest);
         self.paused_until = self.paused_until.max(now.saturating_add(delay));
         self.trace.line(now, format_args!("server: stands still for {} ms", delay.as_millis()));
         self.count("pauses");

@@ -70,7 +70,7 @@ impl World {
             Some(Err(_)) => self.reconnect(index),
             Some(Ok(_)) | None => {
                 let delay = part_of(&mut self.dice, LOOK).saturating_add(Duration::from_millis(1));
-                self.agenda.after(delay, again);
+                self.agenda.after(self.quiet_for().saturating_add(delay), again);
             }
         }
     }
@@ -100,12 +100,9 @@ impl World {
     }
 
     pub(super) fn follower_breaks(&mut self) {
-        if !self.is_healed {
-            let delay = part_of(&mut self.dice, self.rates.cut_every.saturating_mul(2));
-            self.agenda.after(delay, Happening::FollowerBreaks);
-            let index = self.dice.index_below(self.followers.len().max(1));
-            self.reconnect(index);
-        }
+        self.plan(self.rates.cut_every, Happening::FollowerBreaks);
+        let index = self.dice.index_below(self.followers.len().max(1));
+        self.reconnect(index);
     }
 
     /// Whether every follower has all that is durable.

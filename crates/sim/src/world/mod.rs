@@ -43,11 +43,16 @@ use self::reading::{Found, Reading, Taken};
 /// How long everybody may take to come to an end when nothing goes wrong any more.
 const HEALED_FOR: Duration = Duration::from_secs(120);
 
+/// What a long run takes.
+const HOURS: Duration = Duration::from_secs(2 * 3_600);
+
 /// How long keys are kept, and how many: some are over within a run, some make the window full.
-const WINDOWS: [(Retention, u64); 6] = [
+const WINDOWS: [(Retention, u64); 8] = [
     (Retention::Milliseconds(1_000), 30),
     (Retention::Milliseconds(4_000), 100),
     (Retention::Milliseconds(15_000), 40),
+    (Retention::Milliseconds(600_000), 100),
+    (Retention::Milliseconds(3_600_000), 10_000),
     (Retention::Forever, 10_000),
     (Retention::Forever, 10_000),
     (Retention::Forever, 10_000),
@@ -89,6 +94,7 @@ pub(crate) enum Happening {
         life: u64,
         connection: u64,
         id: u64,
+        asked: usize,
         answer: Answer,
     },
     /// An answer reaches whoever defines things.
@@ -146,6 +152,7 @@ pub(crate) enum Happening {
         client: usize,
     },
     FollowerBreaks,
+    Lull,
 }
 
 /// Everything there is in a run.
@@ -166,6 +173,8 @@ pub(crate) struct World {
     pub(crate) life: u64,
     /// Until when the process stands still.
     pub(crate) paused_until: Moment,
+    /// Until when everybody rests.
+    pub(crate) quiet_until: Moment,
     /// What it has missed meanwhile.
     pub(crate) missed: VecDeque<Happening>,
     pub(crate) partitions: u16,
@@ -223,6 +232,7 @@ impl World {
             server: None,
             life: 0,
             paused_until: Duration::ZERO,
+            quiet_until: Duration::ZERO,
             missed: VecDeque::new(),
             partitions,
             clients: Vec::new(),
@@ -257,12 +267,16 @@ impl World {
             self.step()?;
         }
         self.heal()?;
-        let deadline = self.agenda.now().saturating_add(HEALED_FOR);
+        // Who rests comes back when the rest is over.
+        let deadline = self.agenda.now().max(self.quiet_until).saturating_add(HEALED_FOR);
         while !self.is_over() {
             if self.agenda.now() > deadline {
                 return Err(invariants::progress::stuck(self));
             }
             self.step()?;
+        }
+        if self.agenda.now() > HOURS {
+            self.count("covered_hours");
         }
         invariants::at_the_end(self)?;
         let (histories, maybes) = invariants::linearizable::check(self)?;
@@ -312,8 +326,8 @@ impl World {
             }
             Happening::Define { number } => self.define_arrives(number),
             Happening::Declare { declare } => self.declare_arrives(declare),
-            Happening::Answered { client, life, connection, id, answer } => {
-                self.answer_arrives((client, life), connection, id, answer)?;
+            Happening::Answered { client, life, connection, id, asked, answer } => {
+                self.answer_arrives((client, life), connection, (id, asked), answer)?;
             }
             Happening::Defined { number, is_done } => self.defined(number, is_done),
             Happening::Client { client, life } => self.client_acts(client, life)?,
@@ -340,6 +354,7 @@ impl World {
             Happening::ClientCrash => self.client_crashes(),
             Happening::ClientBegin { client } => self.client_begins(client),
             Happening::FollowerBreaks => self.follower_breaks(),
+            Happening::Lull => self.lull(),
         }
         self.fulfil()
     }
@@ -393,6 +408,7 @@ impl Happening {
                 | Self::Cut
                 | Self::ClientCrash
                 | Self::FollowerBreaks
+                | Self::Lull
         )
     }
 

@@ -10,7 +10,7 @@ use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
 
 use super::{Happening, World, covering};
 use crate::answers::answer;
-use crate::client::Style;
+use crate::client::{Stage, Style};
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::oracle::show;
@@ -64,6 +64,7 @@ impl World {
             return;
         };
         self.trace.line(now, format_args!("server: #{index} arrives over {connection}"));
+        asked.stage = Stage::AtServer;
         let body = Body::Command(asked.command.clone());
         server.command(asked.partition, body, generation, (connection, id, index));
     }
@@ -106,7 +107,12 @@ impl World {
         let life = self.life;
         match wish {
             Wish::Run { partition, is_soon } => {
-                let delay = if is_soon { part_of(&mut self.dice, TURN) } else { IDLE };
+                // While everybody rests it looks now and then all the same.
+                let quiet = self.quiet_for();
+                let delay = match is_soon {
+                    true => part_of(&mut self.dice, TURN),
+                    false => part_of(&mut self.dice, quiet).saturating_add(IDLE),
+                };
                 self.agenda.after(delay, Happening::Run { life, partition, is_soon });
             }
             Wish::Sync => {
@@ -142,6 +148,9 @@ impl World {
                 if let Some(covered) = covered {
                     self.count(covered);
                 }
+                if let Some(asked) = self.asked.get_mut(number) {
+                    asked.stage = Stage::Answered;
+                }
                 let Some(it) = self.clients.get(client) else { return };
                 let life = it.life;
                 let moments = match it.style {
@@ -157,8 +166,11 @@ impl World {
                 };
                 for moment in moments {
                     let answer = answer.clone();
-                    let answered = Happening::Answered { client, life, connection, id, answer };
-                    self.agenda.at(moment, answered);
+                    let asked = number;
+                    self.agenda.at(
+                        moment,
+                        Happening::Answered { client, life, connection, id, asked, answer },
+                    );
                 }
             }
             Handle::Definer { number } => {

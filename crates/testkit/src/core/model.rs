@@ -258,6 +258,14 @@ impl Model {
         self.state.time = time;
     }
 
+    /// Whether an entity is still held whose time is over by now.
+    #[must_use]
+    pub fn holds_expired(&self, workspace: WorkspaceId, key: &EntityKey, now: Time) -> bool {
+        let held = self.state.workspaces.get(&workspace.0);
+        let entity = held.and_then(|held| held.entities.get(key));
+        entity.and_then(|entity| entity.expires_at).is_some_and(|at| at <= now)
+    }
+
     /// Its log.
     #[must_use]
     pub fn log(&self) -> &[Event] {

@@ -39,6 +39,6 @@ pub mod parts {
     pub use crate::chain::Link;
     pub use crate::delivery::{Next, after, outbox_of};
     pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
-    pub use crate::partition::{Observer, causes};
+    pub use crate::partition::{Held, Observer, causes};
     pub use crate::shared::Shared;
 }

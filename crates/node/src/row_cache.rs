@@ -43,6 +43,10 @@ impl RowCache {
         }
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
     }

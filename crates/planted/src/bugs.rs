@@ -44,6 +44,10 @@ bugs! {
     // The core decides.
     /// A command whose key is known is carried out again.
     SkipDuplicateCheck: "skip-duplicate-check", DuplicatesDie;
+    /// A key that was used for another command is as good as a new one; the model has the same mistake.
+    KeyForEachContent: "key-for-each-content", DuplicatesDie;
+    /// Clients of one workspace share their keys.
+    KeyOfAnyClient: "key-of-any-client", DuplicatesDie;
     /// A key is forgotten ten seconds before its retention ends, to allow for other clocks.
     RetentionCutShort: "retention-cut-short", DuplicatesDie;
     /// Keys that were swept still count against the limit of the window.
@@ -52,6 +56,12 @@ bugs! {
     WindowLimitIgnored: "window-limit-ignored", Limits;
     /// An entity whose time is over is there until it is swept.
     ExpiredEntitySeen: "expired-entity-seen", SameBytes;
+    /// An entity is still there at the millisecond at which it expires.
+    ExpiryOneLate: "expiry-one-late", SameBytes;
+    /// A tick removes the keys that it names, whether or not their time is over.
+    TickOnTrust: "tick-on-trust", DuplicatesDie;
+    /// A condition on a value is met by any of the same length; the model has the same mistake.
+    ValueByLength: "value-by-length", Conditions;
     /// A condition on a version is met by any later version.
     VersionAtLeast: "version-at-least", Conditions;
     /// Removing an entity leaves its row in the list of those that expire.
@@ -72,6 +82,8 @@ bugs! {
     // The sequencer gives numbers.
     /// A refused command keeps its place in the log of its workspace.
     DrawForRefused: "draw-for-refused", BornAtCommit;
+    /// The first number of every range but the first is left out; the model has the same mistake.
+    RangeBeginsLate: "range-begins-late", BornAtCommit;
     /// An imported id does not raise the sequence past it.
     ImportDoesNotRaise: "import-does-not-raise", BornAtCommit;
     /// A yearly sequence begins anew when the year turns at UTC, not at the sequence's offset.
@@ -86,6 +98,12 @@ bugs! {
     CheckpointHeadFirst: "checkpoint-head-first", BornAtCommit;
     /// The head of a checkpoint covers one event more than its rows.
     CheckpointOneTooFar: "checkpoint-one-too-far", BornAtCommit;
+    /// A checkpoint has the rows of workspaces, and forgets those of clients.
+    CheckpointForgetsClients: "checkpoint-forgets-clients", BornAtCommit;
+    /// The node of a tree is stored before its hash is worked out.
+    TreeNodeEmpty: "tree-node-empty", SameBytes;
+    /// The numbers of a commit are flushed from the last to the first.
+    FlushBackwards: "flush-backwards", Order;
     /// The partition's own row is committed on its own, behind the events that it speaks of.
     PartitionRowLater: "partition-row-later", BornAtCommit;
     /// A commit that the disk had no room for is taken for one that was written.
@@ -96,6 +114,8 @@ bugs! {
     RestartKeepsCache: "restart-keeps-cache", SameBytes;
     /// Replies leave before the sync of their commit.
     AnswerBeforeSync: "answer-before-sync", DurableFirst;
+    /// Refusals and repetitions leave at once, and not when what they were decided on is durable.
+    RefusalBeforeSync: "refusal-before-sync", DurableFirst;
     /// Requests are queued however many wait already.
     QueueUnbounded: "queue-unbounded", Limits;
     /// A command that is not written does not hold up those behind it.
@@ -106,18 +126,26 @@ bugs! {
     SubscriptionSeam: "subscription-seam", NothingSilent;
     /// A subscription begins one event before the place that was asked for.
     SubscriptionRepeats: "subscription-repeats", Order;
+    /// A reader is shown entities whose time is over.
+    ReadSeesExpired: "read-sees-expired", SameBytes;
     /// The receipt of a repeated command has a proof against the log of today.
     ProofOfToday: "proof-of-today", DuplicatesDie;
 
     // The store keeps what it was given.
     /// A snapshot shows what is committed now, durable or not.
     LiveSnapshot: "live-snapshot", DurableFirst;
+    /// The checksum of what is read is not looked at.
+    RotServed: "rot-served", NothingSilent;
     /// A sync is content with a trip to the disk that ended before it was asked for.
     SyncRidesTooEarly: "sync-rides-too-early", DurableFirst;
 
     // The client tells its caller what came of a command.
     /// An attempt whose connection broke is taken for one that was not written.
     UnknownIsNotWritten: "unknown-is-not-written", ThreeAnswers;
+    /// What a command is told does not depend on its earlier attempts.
+    EarlierAttemptForgotten: "earlier-attempt-forgotten", ThreeAnswers;
+    /// A command that is turned away has all of its caller's patience again.
+    PatienceRenewed: "patience-renewed", Limits;
     /// Commands that were turned away are sent again under the same generation.
     GenerationNotRaised: "generation-not-raised", ThreeAnswers;
     /// Of the commands that wait, the newest is sent first.

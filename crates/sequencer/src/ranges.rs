@@ -7,6 +7,7 @@
 //!
 //! **Invariant:** ranges do not overlap, so a number has one position, and "later" is an order.
 
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::limits::RANGES_MAX;
 use seriatim_types::{NUMBER_MAX, Number};
 
@@ -83,7 +84,9 @@ impl Ranges {
         if last < *end {
             return Number::new(last.get().saturating_add(1));
         }
-        self.0.get(at.saturating_add(1)).map(|range| range.0)
+        let next = self.0.get(at.saturating_add(1)).map(|range| range.0)?;
+        let late = u64::from(planted::is(Bug::RangeBeginsLate));
+        Number::new(next.get().saturating_add(late))
     }
 
     /// What is the last number once `seen` has been seen. A number outside all ranges moves

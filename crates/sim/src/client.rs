@@ -8,13 +8,18 @@ use bytes::Bytes;
 use seriatim_api as api;
 use seriatim_client::RetryPolicy;
 use seriatim_client::parts::{Dice as RetryDice, Failure, Pipeline, Target};
+use seriatim_storage::faulty::Dice;
 use seriatim_types::{ClientId, Command, PartitionRef, Receipt, Time};
 
 use crate::agenda::Moment;
 
 /// How long clients try before they give up.
-pub(crate) const PATIENCE: [Duration; 3] =
+const PATIENCE: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(2), Duration::from_secs(8)];
+
+/// How many commands a client has on their way at most.
+const STREAM_ROOM: [usize; 3] = [4, 12, 64];
+const ONE_SHOT_ROOM: [usize; 3] = [1, 3, 8];
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +40,8 @@ pub(crate) struct Asked {
     /// Its turn among the commands of its client's process; `None` once it was sent by another.
     pub(crate) turn: Option<(u64, u64)>,
     pub(crate) asked_at: Moment,
+    /// When it was handed to the client the last time.
+    pub(crate) submitted_at: Moment,
     pub(crate) ended: Option<Ended>,
     /// All receipts that it got, as it was sent again.
     pub(crate) receipts: Vec<Receipt>,
@@ -82,6 +89,8 @@ pub(crate) struct Client {
     pub(crate) name: ClientId,
     pub(crate) style: Style,
     pub(crate) patience: Duration,
+    /// How many commands it may have on their way.
+    pub(crate) room: usize,
     /// Counts its processes.
     pub(crate) life: u64,
     pub(crate) is_up: bool,
@@ -104,11 +113,16 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(name: ClientId, style: Style, patience: Duration, seed: u64) -> Self {
+    pub(crate) fn new(name: ClientId, style: Style, dice: &mut Dice) -> Self {
+        let patience = PATIENCE.get(dice.index_below(PATIENCE.len())).copied().unwrap_or_default();
+        let rooms = if style == Style::Stream { STREAM_ROOM } else { ONE_SHOT_ROOM };
+        let room = rooms.get(dice.index_below(rooms.len())).copied().unwrap_or(1);
+        let seed = dice.next_u64();
         Self {
             name,
             style,
             patience,
+            room,
             life: 0,
             is_up: true,
             pipeline: pipeline(patience, seed),
@@ -142,14 +156,6 @@ impl Client {
     /// when it is run.
     pub(crate) fn instant(&self, now: Moment) -> Instant {
         self.begin.checked_add(now).expect("a run is short")
-    }
-
-    /// How many commands it may have on their way.
-    pub(crate) fn room(&self) -> usize {
-        match self.style {
-            Style::Stream => 12,
-            Style::OneShot => 3,
-        }
     }
 }
 

@@ -2,9 +2,11 @@
 //! about it.
 //!
 //! **Deliberately absent:** that a partition is busy because too many numbers wait for a checkpoint. A
-//! node writes one with the commit that comes before, so it does not come to that.
+//! node writes one with the commit before it comes to that. What is left is a process with lower
+//! limits than the one before it, that has read a long part of the log and finds the disk full when
+//! it writes its first checkpoint: too rare for a hundred runs. It is counted when it happens.
 
-use crate::Report;
+use std::collections::BTreeMap;
 
 /// Everything that is counted under `covered_…`. A hundred runs have shown all of it.
 pub(crate) const ALL: &[&str] = &[
@@ -87,6 +89,9 @@ pub(crate) const ALL: &[&str] = &[
     "covered_disk_full",
     "covered_commit_maybe",
     "covered_store_stopped",
+    "covered_pages_dropped",
+    "covered_rot_found",
+    "covered_restarted_after_a_maybe",
     "covered_stopped_partition_restarted",
     "covered_partition_restarted_alone",
     "covered_pause_beyond_patience",
@@ -94,11 +99,10 @@ pub(crate) const ALL: &[&str] = &[
     "covered_full_cut",
 ];
 
-/// What none of these runs has shown.
+/// What runs with these counts have not shown.
 #[must_use]
-pub fn coverage(reports: &[Report]) -> Vec<&'static str> {
-    let is_shown = |what: &str| reports.iter().any(|report| report.counts.contains_key(what));
-    ALL.iter().copied().filter(|what| !is_shown(what)).collect()
+pub fn uncovered(counts: &BTreeMap<&'static str, u64>) -> Vec<&'static str> {
+    ALL.iter().copied().filter(|what| !counts.contains_key(what)).collect()
 }
 
 #[cfg(test)]
@@ -111,8 +115,8 @@ mod tests {
         let covered = report.counts.keys().filter(|what| what.starts_with("covered_"));
         let known: Vec<_> = covered.copied().collect();
         assert!(known.len() > 20 && known.iter().all(|what| ALL.contains(what)), "{known:?}");
-        let missing = coverage(&[report]);
+        let missing = uncovered(&report.counts);
         assert_eq!(known.len() + missing.len(), ALL.len());
-        assert_eq!(coverage(&[]), ALL);
+        assert_eq!(uncovered(&BTreeMap::new()), ALL);
     }
 }

@@ -1,15 +1,21 @@
 //! The disk: it outlives the server, and fails as it was drawn.
 //!
 //! ```text
-//!  killed      what was committed is in the page cache, and stays
+//!  killed      what was not synced is in the page cache: the next process sees it, and unless it is
+//!              synced then, a loss of power takes it all the same; after a sync that has failed it
+//!              need not even be there for the next process
 //!  power lost  what was not synced is cut off somewhere, torn or spoiled behind the cut
-//!  a bad call  a read that fails (also what a checksum has found out), a commit or a sync that
-//!              fails before or after it has done its work, a disk that is full for a while
+//!  a bad call  a read that fails, or in which a bit is flipped, which its checksum finds out; a
+//!              commit or a sync that fails before or after it has done its work
+//!  a full disk commits are refused, most of them, for a while
 //! ```
+//!
+//! **Deliberately absent:** rows that are read wrongly every time, and a page that could not be
+//! written, is shown to the next process all the same, and is never written.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use seriatim_node::schema;
 use seriatim_storage::faulty::{Call, CallKind, Dice, Fault, FaultyStore, PowerLoss, Schedule};
@@ -17,6 +23,9 @@ use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{KeyRange, Scan, ScanEnd, Store};
 
 use crate::rates::{Rates, happens};
+
+/// For how many commits a disk is full at least.
+const FULL_COMMITS: u64 = 8;
 
 /// The disk of the server.
 pub(crate) struct Disk {
@@ -53,21 +62,20 @@ impl Disk {
         self.is_healed.store(is_healed, Ordering::Relaxed);
     }
 
-    /// The process has ended. Returns which commits are gone.
-    pub(crate) fn end(&mut self, dice: &mut Dice, end: End) -> PowerLoss {
+    /// The process has ended. Returns which commits are gone, if any can be; all others are durable
+    /// then.
+    pub(crate) fn end(&mut self, dice: &mut Dice, end: End) -> Option<PowerLoss> {
         let next = schedule(dice.next_u64(), &self.rates, &self.is_healed);
-        match end {
-            End::Killed => {
-                self.store = FaultyStore::new(self.rows.clone(), next);
-                PowerLoss::default()
-            }
+        let seed = dice.next_u64();
+        let reopened = match end {
+            End::Killed => self.store.restart(seed, next),
             End::PowerLost => {
-                let reopened = self.store.reopen(dice.next_u64(), next);
-                let (store, loss) = reopened.expect("the rows below do not fail");
-                self.store = store;
-                loss
+                self.store.reopen(seed, next).map(|(store, loss)| (store, Some(loss)))
             }
-        }
+        };
+        let (store, loss) = reopened.expect("the rows below do not fail");
+        self.store = store;
+        loss
     }
 
     /// All rows, by table and key, without any fault.
@@ -92,6 +100,7 @@ impl Disk {
 /// The faults of one process.
 fn schedule(seed: u64, rates: &Rates, is_healed: &Arc<AtomicBool>) -> Schedule {
     let (rates, is_healed) = (rates.clone(), is_healed.clone());
+    let commits = AtomicU64::new(0);
     Box::new(move |Call { index, kind }| {
         if is_healed.load(Ordering::Relaxed) {
             return None;
@@ -99,13 +108,31 @@ fn schedule(seed: u64, rates: &Rates, is_healed: &Arc<AtomicBool>) -> Schedule {
         let mut dice = Dice::new(seed).fork(index);
         let either = if dice.below(2) == 0 { Fault::Fail } else { Fault::FailAfter };
         match kind {
-            CallKind::Get | CallKind::GetMany | CallKind::Scan | CallKind::Snapshot => {
-                happens(&mut dice, rates.read_fails).then_some(Fault::Fail)
+            CallKind::Snapshot => {
+                // There are few of these, and what is committed by then is a maybe.
+                happens(&mut dice, rates.read_fails.saturating_mul(8)).then_some(Fault::Fail)
             }
-            CallKind::Commit if happens(&mut dice, rates.disk_full) => Some(Fault::Refuse),
-            CallKind::Commit => happens(&mut dice, rates.commit_fails).then_some(either),
+            CallKind::Get | CallKind::GetMany | CallKind::Scan => {
+                let fails = happens(&mut dice, rates.read_fails).then_some(Fault::Fail);
+                fails.or_else(|| happens(&mut dice, rates.read_rots).then_some(Fault::Rot))
+            }
+            CallKind::Commit => {
+                let commit = commits.fetch_add(1, Ordering::Relaxed);
+                let is_refused = is_full(seed, commit, &rates) && dice.below(8) > 0;
+                let fails = || happens(&mut dice, rates.commit_fails).then_some(either);
+                is_refused.then_some(Fault::Refuse).or_else(fails)
+            }
             CallKind::Sync => happens(&mut dice, rates.sync_fails).then_some(either),
             CallKind::Stats => None,
         }
     })
+}
+
+/// Whether the disk is full at some commit. It stays so for a while, and is often found so by a process
+/// that begins.
+fn is_full(seed: u64, commit: u64, rates: &Rates) -> bool {
+    let window = commit / FULL_COMMITS;
+    let mut dice = Dice::new(seed.wrapping_add(1)).fork(window);
+    let chance = if window == 0 { rates.disk_full.saturating_mul(16) } else { rates.disk_full };
+    happens(&mut dice, chance)
 }

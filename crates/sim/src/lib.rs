@@ -34,7 +34,7 @@ mod world;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use crate::coverage::coverage;
+pub use crate::coverage::uncovered;
 pub use crate::many::{Totals, many};
 
 use crate::invariants::Violation;

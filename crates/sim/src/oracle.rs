@@ -1,11 +1,13 @@
 //! What should come of every entry, by the model: said once more, plainly, and compared.
 //!
 //! ```text
-//!  settled: all that is durable ── flights: committed, not known to be durable ── ahead: all of it
+//!  settled: all that is durable ── line: committed, not known to be durable ── ahead: all of it
 //! ```
 //!
-//! An entry whose commit was on its way when the process ended is a *maybe*. What is stored then
-//! says how many of them there are: the first ones, all of each commit, or it is wrong.
+//! A commit that nobody waits for any more is a *maybe*: it was on its way when the process ended, or
+//! the partition could not see what came of it. What is stored says which came true when somebody
+//! reads it again: the first ones, all of each commit, or it is wrong. A loss of power may take what
+//! a killed process has left behind, until it is synced by the next one.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -28,8 +30,14 @@ pub(crate) struct Oracle {
 struct Tracked {
     settled: Model,
     ahead: Model,
-    /// The partition as it is behind each commit.
-    flights: VecDeque<Model>,
+    /// The partition as it is behind each commit, in their order.
+    line: VecDeque<Commit>,
+}
+
+struct Commit {
+    behind: Model,
+    /// Whether it is a maybe.
+    is_maybe: bool,
 }
 
 /// The rows of a partition that are no caches of the log.
@@ -46,59 +54,52 @@ impl Oracle {
             Seen::Flew { partition, batch } => {
                 let tracked = self.tracked(*partition);
                 compare(&mut tracked.ahead, *partition, batch)?;
-                tracked.flights.push_back(tracked.ahead.clone());
+                let behind = tracked.ahead.clone();
+                tracked.line.push_back(Commit { behind, is_maybe: false });
+            }
+            Seen::Decided { partition, batch } => {
+                compare(&mut self.tracked(*partition).ahead, *partition, batch)?;
             }
             Seen::Dropped { partition, batch, is_maybe } => {
                 let tracked = self.tracked(*partition);
                 let mut tried = tracked.ahead.clone();
                 compare(&mut tried, *partition, batch)?;
                 if *is_maybe {
-                    tracked.flights.push_back(tried);
+                    tracked.line.push_back(Commit { behind: tried, is_maybe: true });
                 } else {
-                    // It is read again from what is stored.
-                    tracked.ahead.set_time(stored_time(&rows_of(disk, *partition), *partition));
+                    tracked.read_again(*partition, &rows_of(disk, *partition))?;
                 }
             }
             Seen::Restarted { partition } => {
-                let time = stored_time(&rows_of(disk, *partition), *partition);
-                self.tracked(*partition).ahead.set_time(time);
+                let rows = rows_of(disk, *partition);
+                self.tracked(*partition).read_again(*partition, &rows)?;
             }
             Seen::Landed { partition } => {
                 let tracked = self.tracked(*partition);
-                let flight = tracked.flights.pop_front();
-                tracked.settled = flight.ok_or("a flight lands that never flew")?;
+                // What was committed before it is durable too.
+                let flight = tracked.line.iter().position(|commit| !commit.is_maybe);
+                let flight = flight.ok_or("a flight lands that never flew")?;
+                let landed = tracked.line.drain(..=flight).next_back();
+                tracked.settled = landed.expect("it was just found").behind;
             }
         }
         Ok(())
     }
 
-    /// The process has ended: what is stored says which maybes came true.
+    /// The process has ended: what is stored says which maybes came true. If power was lost, what is
+    /// left is durable.
     ///
     /// # Errors
     ///
     /// When it is none of what it may be.
-    pub(crate) fn reopen(&mut self, disk: &Disk) -> Result<(), String> {
+    pub(crate) fn reopen(&mut self, disk: &Disk, is_durable: bool) -> Result<(), String> {
         for (partition, tracked) in &mut self.partitions {
-            let rows = rows_of(disk, *partition);
-            let mut candidates = vec![tracked.settled.clone()];
-            candidates.extend(tracked.flights.drain(..));
-            let mut why = String::new();
-            let mut found = None;
-            while let Some(candidate) = candidates.pop() {
-                match difference(&candidate, *partition, &rows) {
-                    None => {
-                        found = Some(candidate);
-                        break;
-                    }
-                    Some(difference) => why = difference,
-                }
+            tracked.line.iter_mut().for_each(|commit| commit.is_maybe = true);
+            tracked.read_again(*partition, &rows_of(disk, *partition))?;
+            if is_durable {
+                tracked.line.clear();
+                tracked.settled = tracked.ahead.clone();
             }
-            let mut found = found.ok_or_else(|| {
-                format!("partition {} is none of what it may be: {why}", show(*partition))
-            })?;
-            found.set_time(stored_time(&rows, *partition));
-            tracked.settled = found.clone();
-            tracked.ahead = found;
         }
         Ok(())
     }
@@ -132,8 +133,27 @@ impl Oracle {
         self.partitions.entry(partition).or_insert_with(|| Tracked {
             settled: Model::new(partition),
             ahead: Model::new(partition),
-            flights: VecDeque::new(),
+            line: VecDeque::new(),
         })
+    }
+}
+
+impl Tracked {
+    /// Somebody reads what is stored, and goes on from there: maybes that did not come true are gone.
+    fn read_again(&mut self, partition: PartitionRef, rows: &Rows) -> Result<(), String> {
+        let mut found = loop {
+            let last = self.line.back();
+            let candidate = last.map_or(&self.settled, |commit| &commit.behind);
+            let Some(why) = difference(candidate, partition, rows) else { break candidate.clone() };
+            if last.is_none_or(|commit| !commit.is_maybe) {
+                let partition = show(partition);
+                return Err(format!("partition {partition} is none of what it may be: {why}"));
+            }
+            self.line.pop_back();
+        };
+        found.set_time(stored_time(rows, partition));
+        self.ahead = found;
+        Ok(())
     }
 }
 

@@ -23,6 +23,7 @@ pub(crate) struct Rates {
     pub(crate) slow_sync: u64,
     /// A call of the store fails.
     pub(crate) read_fails: u64,
+    pub(crate) read_rots: u64,
     pub(crate) commit_fails: u64,
     pub(crate) sync_fails: u64,
     pub(crate) disk_full: u64,
@@ -73,7 +74,7 @@ impl Rates {
         let (lose, double, linger, snap) =
             (chance(5_000), chance(5_000), chance(2_000), chance(1_500));
         let (slow_sync, read_fails, commit_fails) = (chance(3_000), chance(40), chance(60));
-        let (sync_fails, disk_full) = (chance(200), chance(500));
+        let (sync_fails, disk_full, read_rots) = (chance(500), chance(2_000), chance(200));
         let mut every = |seconds: u64| match dice.below(2) {
             0 => NEVER,
             _ => Duration::from_millis(dice.below(seconds.saturating_mul(1_000)).max(500)),
@@ -94,6 +95,7 @@ impl Rates {
             snap,
             slow_sync,
             read_fails,
+            read_rots,
             commit_fails,
             sync_fails,
             disk_full,
@@ -105,7 +107,7 @@ impl Rates {
 
     /// Whether calls of the store may fail. One commit that fails makes all reads fail.
     pub(crate) fn may_fail(&self) -> bool {
-        self.read_fails > 0 || self.commit_fails > 0 || self.sync_fails > 0
+        self.read_fails > 0 || self.read_rots > 0 || self.commit_fails > 0 || self.sync_fails > 0
     }
 
     /// Nothing goes wrong.
@@ -121,6 +123,7 @@ impl Rates {
             sync: Duration::from_micros(500),
             slow_sync: 0,
             read_fails: 0,
+            read_rots: 0,
             commit_fails: 0,
             sync_fails: 0,
             disk_full: 0,

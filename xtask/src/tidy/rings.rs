@@ -148,6 +148,7 @@ const MEMBERS: &[Member] = &[
         name: "seriatim-testkit",
         ring: Ring::Proof,
         may_use: &[
+            PLANTED,
             "seriatim-types",
             "seriatim-codec",
             "seriatim-core",

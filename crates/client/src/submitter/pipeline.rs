@@ -202,6 +202,11 @@ impl<T> Pipeline<T> {
             return None;
         }
         let settled = self.settle(id, answer);
+        if let Some(pending) = self.commands.get_mut(&id)
+            && planted::is(Bug::PatienceRenewed)
+        {
+            pending.deadline = now.checked_add(self.patience).unwrap_or(now);
+        }
         let more = usize::from(settled.is_some());
         self.in_flight_max = self.in_flight_max.saturating_add(more).min(IN_FLIGHT_MAX);
         self.end_generation(now);
@@ -276,6 +281,7 @@ impl<T> Pipeline<T> {
         answer: Result<R, Failure>,
     ) -> Option<(T, Result<R, Failure>)> {
         let may_be_written = self.commands.get(&id)?.may_be_written;
+        let may_be_written = may_be_written && !planted::is(Bug::EarlierAttemptForgotten);
         let answer = match answer.map_err(|failure| judge(may_be_written, failure)) {
             Ok(done) => Ok(done),
             Err(Verdict::Final(failure)) => Err(failure),

@@ -88,7 +88,8 @@ fn sweep_key(
         return Ok(Sweep::Absent);
     };
     let retention = machine.defined.as_ref().map(|defined| defined.app().retention);
-    if retention.is_some_and(|retention| retention.is_over(key.time, time)) {
+    let is_over = retention.is_some_and(|retention| retention.is_over(key.time, time));
+    if is_over || planted::is(Bug::TickOnTrust) {
         draft.delete(row);
         return Ok(Sweep::Removed);
     }

@@ -81,6 +81,10 @@ pub(super) fn check(
         true => row.version < expected,
         false => row.version != expected,
     };
+    let is_other_value = |row: &EntityRow, expected: &Bytes| match planted::is(Bug::ValueByLength) {
+        true => row.value.len() != expected.len(),
+        false => row.value != *expected,
+    };
     match (condition, row) {
         (Some(Condition::Exists), None) => Err(Refusal::KeyNotFound { key: key() }),
         (Some(Condition::Absent), Some(_)) => {
@@ -93,7 +97,9 @@ pub(super) fn check(
             let subject = Subject::Entity(key());
             Err(Refusal::VersionMismatch { subject, current: current() })
         }
-        (Some(Condition::Value(expected)), row) if row.is_none_or(|row| row.value != *expected) => {
+        (Some(Condition::Value(expected)), row)
+            if row.is_none_or(|row| is_other_value(row, expected)) =>
+        {
             Err(Refusal::ValueMismatch { key: key(), current: current() })
         }
         (None | Some(_), _) => Ok(()),

@@ -8,7 +8,7 @@ use seriatim_codec::{
 };
 use seriatim_core::{Effects, Machine, Outgoing, RowChange, Rows, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
-use seriatim_sequencer::{Checkpoint, RowsRead, Series, Ticket};
+use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
 use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
 
@@ -143,10 +143,13 @@ impl<R> Partition<R> {
 
     /// Writes what was applied, and with it the numbers that wait for a checkpoint.
     fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
-        let Applied { replies, mut writes, tickets, nodes, wake } = applied;
+        let Applied { replies, mut writes, mut tickets, nodes, wake } = applied;
         if writes.is_empty() {
             // Refusals and repetitions change nothing, but wait for what they were decided on.
-            return self.fly(replies, wake);
+            return match planted::is(Bug::RefusalBeforeSync) {
+                true => Step { replies, has_more: !self.queue.is_empty(), ..Step::idle() },
+                false => self.fly(replies, wake),
+            };
         }
         if !planted::is(Bug::PartitionRowLater) {
             writes.push(self.machine().partition_write());
@@ -166,6 +169,9 @@ impl<R> Partition<R> {
             && !planted::is(Bug::CommitErrorSwallowed)
         {
             return self.not_committed(now, &error, replies);
+        }
+        if planted::is(Bug::FlushBackwards) {
+            tickets.reverse();
         }
         for ticket in tickets {
             let flushed = self.machine().sequencer_mut().flush(ticket);
@@ -204,7 +210,10 @@ impl<R> Partition<R> {
         let checkpoint = self.machine().sequencer_mut().take_checkpoint()?;
         let (tables, prefix) = (&self.tables, self.prefix);
         let numbers = tables.handle(RowTable::Numbers);
-        for (key, row) in &checkpoint.rows {
+        let is_kept = |key: &RowKey| {
+            !planted::is(Bug::CheckpointForgetsClients) || matches!(key, RowKey::Workspace(_))
+        };
+        for (key, row) in checkpoint.rows.iter().filter(|(key, _)| is_kept(key)) {
             let series = row.iter().map(|(Series { sequence, year }, last)| (sequence, year, last));
             batch.put(numbers, number_key(prefix, key), encode_row(series, row.frontier()));
         }
@@ -221,7 +230,8 @@ impl<R> Partition<R> {
         batch.put(numbers, head_key(prefix), head.encode());
         for TreeNode { workspace, node, hash } in &self.nodes {
             let key = tree_node_key(prefix, *workspace, node.level, node.index);
-            batch.put(tables.handle(RowTable::Tree), key, Bytes::copy_from_slice(&hash.0));
+            let hash = if planted::is(Bug::TreeNodeEmpty) { [0; 32] } else { hash.0 };
+            batch.put(tables.handle(RowTable::Tree), key, Bytes::copy_from_slice(&hash));
         }
         Some(checkpoint)
     }

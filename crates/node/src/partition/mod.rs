@@ -27,7 +27,7 @@ use std::time::Duration;
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Effects, Machine, Outgoing, TreeNode};
 use seriatim_planted::{self as planted, Bug};
-use seriatim_sequencer::{Busy as SequencerBusy, Progress};
+use seriatim_sequencer::{Busy as SequencerBusy, Counters, Progress};
 use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
@@ -84,6 +84,17 @@ pub enum State {
     Serving,
     /// It does nothing until it is restarted.
     Stopped(Reason),
+}
+
+/// What a partition holds in memory.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub queued: usize,
+    pub unflushed_rows: usize,
+    pub unflushed_rows_max: usize,
+    pub cached_rows: usize,
+    pub cached_workspaces: usize,
 }
 
 /// What a step has done and asks for.
@@ -255,6 +266,23 @@ impl<R> Partition<R> {
             Phase::Actualizing(reading) => State::Actualizing(reading.progress()),
             Phase::Serving(_) => State::Serving,
             Phase::Stopped(reason) => State::Stopped(reason.clone()),
+        }
+    }
+
+    /// What it holds in memory, for whoever looks at its limits.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn held(&self) -> Held {
+        let counters = match &self.phase {
+            Phase::Serving(machine) => machine.sequencer().counters(),
+            Phase::Actualizing(_) | Phase::Stopped(_) => Counters::default(),
+        };
+        Held {
+            queued: self.queue.len(),
+            unflushed_rows: counters.unflushed_rows,
+            unflushed_rows_max: self.settings.sequencer().unflushed_rows_max,
+            cached_rows: counters.cached_rows,
+            cached_workspaces: self.cache.len(),
         }
     }
 

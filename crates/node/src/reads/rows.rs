@@ -5,6 +5,7 @@ use seriatim_codec::{
     record_key, record_of_kind_key, records_of_kind_prefix, workspace_name_key, workspace_row_key,
 };
 use seriatim_core::{RowId, Unreadable};
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{
     Definitions, EntityKey, EntityRow, KindId, Name, Number, RecordRow, Time, WorkspaceId,
     WorkspaceRef, WorkspaceRow,
@@ -112,7 +113,8 @@ impl Reader<'_> {
     ) -> Result<Option<EntityRow>, ReadFailed> {
         let key = entity_key(self.prefix, workspace, key);
         let row: Option<EntityRow> = self.read(RowId { table: RowTable::Entities, key })?;
-        Ok(row.filter(|row| row.is_present_at(self.latest(now))))
+        let is_seen = planted::is(Bug::ReadSeesExpired);
+        Ok(row.filter(|row| is_seen || row.is_present_at(self.latest(now))))
     }
 
     fn record_row(&self, workspace: WorkspaceId, id: Number) -> RowId {

@@ -11,7 +11,7 @@ use std::fs;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-use seriatim_sim::{Report, Totals, Verdict, many, run_twice};
+use seriatim_sim::{Report, Totals, Verdict, many, run_twice, uncovered};
 
 const USAGE: &str = "usage: long [--renew] [--seeds N] [--steps N] [--report FILE]";
 
@@ -123,7 +123,9 @@ fn page(asked: &Asked, totals: &Totals, took: Duration) -> String {
         ("took", format!("{} s", took.as_secs())),
         ("seeds per second", format!("{:.1}", totals.seeds_per_second(took))),
         ("virtual hours per real minute", format!("{:.1}", totals.virtual_hours_per_minute(took))),
+        ("seeds in which everything held, twice and to the byte", totals.seeds.to_string()),
         ("seeds that failed", "0".to_owned()),
+        ("what a run can meet and none has met", not_met(totals)),
     ];
     let facts = facts.map(|(name, fact)| (name.to_owned(), fact));
     let what = counts.map(|(what, count)| (what, count.to_string()));
@@ -131,16 +133,22 @@ fn page(asked: &Asked, totals: &Totals, took: Duration) -> String {
     page.push_str("\n## What happened\n\n| | times |\n|---|---:|\n");
     rows(&mut page, what);
     #[cfg(feature = "planted")]
-    page.push_str(&planted(*steps));
+    page.push_str(&planted());
     page
+}
+
+/// What is on the list of things that runs must meet, and was not met.
+fn not_met(totals: &Totals) -> String {
+    let missing = uncovered(&totals.counts);
+    if missing.is_empty() { "nothing".to_owned() } else { missing.join(", ") }
 }
 
 /// What is found when a bug is planted, each within so many seeds.
 #[cfg(feature = "planted")]
-fn planted(steps: u64) -> String {
-    use seriatim_sim::planted::{Bug, Found, find, table};
+fn planted() -> String {
+    use seriatim_sim::planted::{Bug, Found, find, steps, table};
     const SEEDS_MAX: u64 = 2_000;
-    let find = |bug| find(bug, SEEDS_MAX, steps).map(|(_, report)| report);
+    let find = |bug| find(bug, SEEDS_MAX, steps(bug)).map(|(_, report)| report);
     let found = Bug::ALL.iter().map(|bug| Found { bug: *bug, report: find(*bug) });
     format!("\n## Bugs on purpose\n\n{}", table(&found.collect::<Vec<_>>()))
 }

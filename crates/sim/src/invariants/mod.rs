@@ -7,6 +7,7 @@ pub(crate) mod linearizable;
 pub(crate) mod one_event_per_key;
 pub(crate) mod order;
 pub(crate) mod outcomes;
+pub(crate) mod patience;
 pub(crate) mod progress;
 pub(crate) mod reads;
 pub(crate) mod receipts;
@@ -36,12 +37,12 @@ impl Violation {
 
 /// Looks at everything, once nothing is under way any more.
 pub(crate) fn at_the_end(world: &World) -> Result<(), Violation> {
-    storage::check(world)?;
     for (partition, model) in world.oracle.settled() {
         gap_free::check(partition, model)?;
         one_event_per_key::check(partition, model)?;
         trees::check(world, partition, model)?;
     }
+    storage::check(world)?;
     durability::check(world)?;
     outcomes::check(world)?;
     order::check(world)?;
@@ -56,6 +57,9 @@ pub(crate) fn show_seen(seen: &Seen) -> String {
             let events: usize = batch.iter().map(|(_, applied)| applied.events.len()).sum();
             let (partition, count) = (show(partition), batch.len());
             format!("partition {partition}: commits {count} entries with {events} events")
+        }
+        Seen::Decided { partition, batch } => {
+            format!("partition {}: has decided {} entries", show(partition), batch.len())
         }
         Seen::Dropped { partition, batch, is_maybe } => {
             let how = if *is_maybe { "may have committed" } else { "could not commit" };

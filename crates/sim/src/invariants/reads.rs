@@ -37,7 +37,9 @@ pub(crate) fn check(
     if found == expected {
         return Ok(());
     }
-    wrong(format!("{query:?} at {view:?} should find {expected:?}, and found {found:?}"))
+    let what = format!("{query:?} at {view:?} should find {expected:?}, and found {found:?}");
+    let invariant = if matches!(query, Query::Head { .. }) { "trees" } else { "reads" };
+    Err(Violation::new(invariant, what))
 }
 
 /// Who asks after something was acknowledged or read sees it, whoever that was.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use seriatim_codec::Stored as _;
-use seriatim_merkle::{empty_root, leaf_hash, node_hash};
+use seriatim_merkle::{empty_root, leaf_hash, node_hash, verify_inclusion};
 use seriatim_node::Reader;
 use seriatim_node::parts::prefix_of;
 use seriatim_storage::Store as _;
 use seriatim_testkit::core::Model;
-use seriatim_types::{Hash, PartitionRef};
+use seriatim_types::{Hash, Inclusion, Number, PartitionRef, WorkspaceId};
 
 use super::{Violation, show_partition};
 use crate::world::World;
@@ -38,8 +38,34 @@ pub(crate) fn check(
             let what = format!("partition {partition}, workspace {workspace:?}: {head:?}");
             return Err(Violation::new("trees", what));
         }
+        for index in [0, leaves.len() / 2, leaves.len().saturating_sub(1)] {
+            if !is_proved(&reader, workspace, &leaves, index, &root) {
+                let partition = show_partition(partition);
+                let what = format!("partition {partition}, workspace {workspace:?}: event {index}");
+                return Err(Violation::new("trees", format!("{what} is not proved to be there")));
+            }
+        }
     }
     Ok(())
+}
+
+/// Whether a reader is given a proof that the event with that leaf is in the tree.
+fn is_proved(
+    reader: &Reader<'_>,
+    workspace: WorkspaceId,
+    leaves: &[Hash],
+    index: usize,
+    root: &Hash,
+) -> bool {
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let (at, size) = (number(index), number(leaves.len()));
+    let Some(offset) = Number::new(at.saturating_add(1)) else { return false };
+    let proof = reader.inclusion(workspace, offset, size);
+    proof.is_ok_and(|Inclusion { leaf, path, root: claimed }| {
+        leaves.get(index) == Some(&leaf)
+            && claimed == *root
+            && verify_inclusion(&leaf, at, size, &path, root).is_ok()
+    })
 }
 
 /// The root of a tree, by the words of RFC 6962, section 2.1.

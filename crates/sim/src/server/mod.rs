@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use seriatim_core::Outgoing;
 use seriatim_node::parts::{
-    Link, Next, Observer, SYSTEM, Shared, after, causes, outbox_of, partitions_of, prefix_of,
+    Held, Link, Next, Observer, SYSTEM, Shared, after, causes, outbox_of, partitions_of, prefix_of,
 };
 use seriatim_node::{Busy, Chain, Flight, Partition, Reader, Reason, Reply, Settings, State, Step};
 use seriatim_storage::Store;
@@ -70,6 +70,8 @@ pub(crate) type Batch = Vec<(Entry, Applied)>;
 pub(crate) enum Seen {
     /// A commit is on its way to the disk.
     Flew { partition: PartitionRef, batch: Batch },
+    /// Entries were answered at once, and nothing of them is written.
+    Decided { partition: PartitionRef, batch: Batch },
     /// A commit did not happen, or may not have.
     Dropped { partition: PartitionRef, batch: Batch, is_maybe: bool },
     /// The oldest flight of a partition is durable.
@@ -106,6 +108,16 @@ struct Seat {
     was_serving: bool,
     /// Requests that are not answered.
     unanswered: usize,
+    /// Rows that waited for a checkpoint when it began to serve.
+    unflushed_at_first: usize,
+}
+
+/// What a partition takes up.
+#[derive(Debug)]
+pub(crate) struct Usage {
+    pub(crate) held: Held,
+    pub(crate) unanswered: usize,
+    pub(crate) unflushed_at_first: usize,
 }
 
 /// The commands of one connection for one partition.
@@ -211,19 +223,27 @@ impl Server {
             replies = seat.partition.turn_away(&Reply::Busy(Busy::Clock));
             Time(0)
         });
+        let was_serving = seat.partition.state() == State::Serving;
         let step = seat.partition.run(now);
         seat.shared.set_state(seat.partition.state());
+        if !was_serving {
+            seat.unflushed_at_first = seat.partition.held().unflushed_rows;
+        }
         let Step { replies: decided, flight, has_more } = step;
         replies.extend(decided);
         let batch =
             std::mem::take(&mut *self.observed.lock().unwrap_or_else(PoisonError::into_inner));
-        let is_maybe = matches!(seat.partition.state(), State::Stopped(Reason::Store { .. }));
+        let state = seat.partition.state();
+        let is_maybe = matches!(state, State::Stopped(Reason::Store { .. }));
         match flight {
             Some(flight) => {
                 self.seen.push(Seen::Flew { partition: name, batch });
                 self.waiting.push((name, flight));
             }
             None if batch.is_empty() => {}
+            None if state == State::Serving => {
+                self.seen.push(Seen::Decided { partition: name, batch });
+            }
             None => self.seen.push(Seen::Dropped { partition: name, batch, is_maybe }),
         }
         self.give(name, replies);
@@ -281,6 +301,14 @@ impl Server {
         self.seats.iter().map(|(name, seat)| (*name, seat.unanswered))
     }
 
+    pub(crate) fn usage(&self) -> impl Iterator<Item = (PartitionRef, Usage)> {
+        self.seats.iter().map(|(name, seat)| {
+            let Seat { partition, unanswered, unflushed_at_first, .. } = seat;
+            let (unanswered, unflushed_at_first) = (*unanswered, *unflushed_at_first);
+            (*name, Usage { held: partition.held(), unanswered, unflushed_at_first })
+        })
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.seats.values().all(|seat| seat.unanswered == 0)
@@ -314,6 +342,7 @@ impl Server {
             has_timer: false,
             was_serving: false,
             unanswered: 0,
+            unflushed_at_first: 0,
         };
         self.seats.insert(name, seat);
         self.wish_run(name, true);

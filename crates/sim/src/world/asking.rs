@@ -7,14 +7,14 @@ use seriatim_api::Outcome as Told;
 use seriatim_client::parts::{BEHIND_THE_KEY, Failure, Outcome, Target};
 use seriatim_storage::faulty::Dice;
 use seriatim_types::{
-    Body, ClientId, Command, Declare, Definitions, Fingerprint, Key, Name, PartitionRef, Time,
-    WorkspaceId, WorkspaceRef,
+    Body, ClientId, Command, Declare, Definitions, Fingerprint, Key, Name, PartitionRef, Retention,
+    Time, WorkspaceId, WorkspaceRef,
 };
 
 use super::{Happening, World};
 use crate::agenda::Moment;
 use crate::answers::Answer;
-use crate::client::{Asked, Client, Ended, PATIENCE, Stage, Style, error};
+use crate::client::{Asked, Client, Ended, Stage, Style, error};
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::rates::{happens, part_of};
@@ -38,9 +38,7 @@ impl World {
         for number in 0..count {
             let style = if self.dice.below(3) == 0 { Style::OneShot } else { Style::Stream };
             let name = ClientId::new(format!("client-{number}").as_bytes()).expect("a short name");
-            let patience = PATIENCE.get(self.dice.index_below(PATIENCE.len())).copied();
-            let patience = patience.expect("one of them");
-            self.clients.push(Client::new(name, style, patience, self.dice.next_u64()));
+            self.clients.push(Client::new(name, style, &mut self.dice));
             let client = self.clients.len().saturating_sub(1);
             let delay = part_of(&mut self.dice, Duration::from_millis(300));
             self.agenda.after(delay, Happening::Client { client, life: 0 });
@@ -63,6 +61,7 @@ impl World {
             self.cover_impatience(asked);
             self.end_of(index, asked, Err(failure), false)?;
         }
+        invariants::patience::check(self, index)?;
         self.look_for_lost(index);
         match self.dice.below(8) {
             _ if self.is_healed => self.ask_again(index),
@@ -146,7 +145,7 @@ impl World {
         };
         let is_ready = self.model(partition).definitions().is_some_and(is_defined);
         let client = self.clients.get(index)?;
-        let has_room = client.pipeline.unsettled() < client.room();
+        let has_room = client.pipeline.unsettled() < client.room;
         (is_ready && has_room).then(|| client.name.clone())
     }
 
@@ -155,11 +154,13 @@ impl World {
         Key(self.keys.to_be_bytes())
     }
 
-    /// A key that a client has used in a workspace, and uses for something else by mistake.
+    /// A key that a client has used in a workspace, and uses for something else by mistake; or one
+    /// that somebody has used elsewhere, which means nothing.
     fn used_key(&mut self, index: usize, workspace: &WorkspaceRef) -> Option<(Key, Fingerprint)> {
+        let is_anybodys = self.dice.below(2) == 0;
         let asked = self.asked.get(self.dice.index_below(self.asked.len().max(1)))?;
         let is_its = asked.client == index && asked.command.workspace == *workspace;
-        is_its.then_some((asked.command.key, asked.command.fingerprint))
+        (is_anybodys || is_its).then_some((asked.command.key, asked.command.fingerprint))
     }
 
     fn take_on(&mut self, index: usize, partition: PartitionRef, command: Command) {
@@ -182,6 +183,7 @@ impl World {
             is_open: false,
             stage: Stage::Waiting,
             turned_away: 0,
+            submitted_at: self.agenda.now(),
             under_way: 0,
             was_hasty: false,
         });
@@ -210,10 +212,23 @@ impl World {
         if self.is_healed || self.dice.below(3) != 0 || self.asked.is_empty() {
             return None;
         }
-        let number = self.dice.index_below(self.asked.len());
-        let asked = self.asked.get(number)?;
-        let is_done = asked.client == index && matches!(asked.ended, Some(Ended::Done(_)));
-        is_done.then_some(number)
+        // Rather one whose key is just being forgotten.
+        let just_over = self.retention_is_just_over();
+        let is_done =
+            |asked: &Asked| asked.client == index && matches!(asked.ended, Some(Ended::Done(_)));
+        let forgotten = self.asked.iter().position(|asked| {
+            is_done(asked) && asked.done_at.is_some_and(|at| just_over.contains(&at))
+        });
+        let any = self.dice.index_below(self.asked.len());
+        let any = self.asked.get(any).is_some_and(is_done).then_some(any);
+        if self.dice.below(2) == 0 { forgotten.or(any) } else { any }
+    }
+
+    /// When commands were carried out whose keys have been over for no more than a second.
+    fn retention_is_just_over(&self) -> std::ops::Range<Moment> {
+        let Retention::Milliseconds(ms) = self.retention else { return Moment::ZERO..Moment::ZERO };
+        let until = self.agenda.now().saturating_sub(Duration::from_millis(ms));
+        until.saturating_sub(Duration::from_secs(1))..until
     }
 
     fn submit(&mut self, index: usize, number: usize, is_new: bool) {
@@ -225,7 +240,7 @@ impl World {
         client.turns = client.turns.saturating_add(1);
         asked.turn = is_new.then_some((client.life, client.turns));
         client.kept.insert(number);
-        (asked.stage, asked.turned_away) = (Stage::Waiting, 0);
+        (asked.stage, asked.turned_away, asked.submitted_at) = (Stage::Waiting, 0, now);
         let instant = client.instant(now);
         client.pipeline.submit(asked.target.clone(), number, instant);
         let to = invariants::show_partition(asked.partition);
@@ -439,7 +454,7 @@ impl World {
             // Once the app is there, definitions are rare.
             definer.current = match definer.opening.pop() {
                 Some(next) => Some(next),
-                None if self.is_healed || self.dice.below(8) != 0 => None,
+                None if self.is_healed || self.dice.below(definer.rest) != 0 => None,
                 None => Some(definer.requests.next(&mut self.dice)),
             };
             definer.number = definer.number.saturating_add(1);
@@ -454,7 +469,8 @@ impl World {
         if is_free && self.dice.below(12) == 0 {
             self.declare_some();
         }
-        let pause = part_of(&mut self.dice, Duration::from_millis(60));
+        let longest = Duration::from_millis(if self.definer.rest == 1 { 12 } else { 60 });
+        let pause = part_of(&mut self.dice, longest);
         let pause = pause.saturating_add(Duration::from_millis(5));
         self.agenda.after(self.quiet_for().saturating_add(pause), Happening::Definer);
     }

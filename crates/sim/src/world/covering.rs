@@ -82,7 +82,7 @@ impl World {
                 let is_full = matches!(state, Some((_, State::Actualizing(_))));
                 covered.extend(is_full.then_some("covered_disk_full"));
             }
-            Seen::Landed { .. } | Seen::Restarted { .. } => {}
+            Seen::Decided { .. } | Seen::Landed { .. } | Seen::Restarted { .. } => {}
         }
         covered.into_iter().for_each(|what| self.count(what));
     }
@@ -108,6 +108,13 @@ impl World {
         });
     }
 
+    /// Something could not be read.
+    pub(super) fn cover_rot(&mut self, why: &str) {
+        if why.contains("checksum") {
+            self.count("covered_rot_found");
+        }
+    }
+
     /// A command was turned away, and its client tries again by itself.
     pub(super) fn cover_turned_away(&mut self, asked: usize) {
         let Some(asked) = self.asked.get_mut(asked) else { return };
@@ -127,7 +134,9 @@ impl World {
     ) -> bool {
         let is_its = |event: &Event| {
             event.workspace == receipt.workspace
-                && event.origin.as_ref().is_some_and(|origin| origin.key == command.key)
+                && event.origin.as_ref().is_some_and(|origin| {
+                    origin.key == command.key && origin.client == command.client
+                })
         };
         self.retention != Retention::Forever
             && self.oracle.ahead(partition).log().iter().any(is_its)

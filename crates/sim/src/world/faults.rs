@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use seriatim_node::{Reason, Settings, State};
+use seriatim_storage::Store as _;
 use seriatim_storage::faulty::{Dice, PowerLoss};
 use seriatim_types::PartitionRef;
 
@@ -17,9 +18,19 @@ use crate::server::{JUMPS, Server};
 /// How often somebody looks after the server.
 const OPERATOR: Duration = Duration::from_millis(500);
 
-/// Settings with small limits, so that they are reached.
+/// Settings with small limits, so that they are reached: all of them as low as they go, all high, or
+/// any of them.
 pub(super) fn settings(dice: &mut Dice) -> Settings {
-    let mut pick = |of: &[usize]| of.get(dice.index_below(of.len())).copied().unwrap_or(1);
+    let kind = dice.below(3);
+    let mut pick = |of: &[usize]| {
+        let any = dice.index_below(of.len());
+        let chosen = match kind {
+            0 => of.first(),
+            1 => of.last(),
+            _ => of.get(any),
+        };
+        chosen.copied().unwrap_or(1)
+    };
     let milliseconds =
         |count: usize| Duration::from_millis(u64::try_from(count).unwrap_or(u64::MAX));
     Settings {
@@ -114,13 +125,15 @@ impl World {
         let Some(server) = self.server.take() else { return Ok(()) };
         let now = self.agenda.now();
         let end = if self.dice.below(3) == 0 { End::Killed } else { End::PowerLost };
-        let PowerLoss { kept, lost, torn } = self.disk.end(&mut self.dice, end);
+        let loss = self.disk.end(&mut self.dice, end);
+        let PowerLoss { kept, lost, torn } = loss.unwrap_or_default();
         self.trace.line(now, format_args!("server: {end:?}, {lost} commits are gone"));
         for (is_so, what) in [
             (server.flights() > 1 && kept > 0 && lost > 0, "covered_some_flights_lost"),
             (server.flights() > 1 && kept == 0 && lost > 1, "covered_all_flights_lost"),
             (torn, "covered_torn_tail"),
             (server.has_deliveries(), "covered_delivery_cut_off"),
+            (end == End::Killed && lost > 0, "covered_pages_dropped"),
         ] {
             if is_so {
                 self.count(what);
@@ -129,7 +142,7 @@ impl World {
         self.count(if end == End::Killed { "kills" } else { "power_losses" });
         self.life = self.life.saturating_add(1);
         self.paused_until = now;
-        let reopened = self.oracle.reopen(&self.disk);
+        let reopened = self.oracle.reopen(&self.disk, loss.is_some());
         reopened.map_err(|what| Violation::new("durability", what))?;
         let delay = part_of(&mut self.dice, Duration::from_millis(800));
         self.agenda.after(delay, Happening::Begin);
@@ -159,6 +172,10 @@ impl World {
         }
         self.trace.line(now, format_args!("server: begins"));
         self.clock.begin();
+        // Somebody has changed its settings.
+        if self.dice.below(2) == 0 {
+            self.settings = settings(&mut self.dice);
+        }
         self.server = Some(Server::begin(self.disk.store().clone(), self.settings));
     }
 
@@ -188,11 +205,18 @@ impl World {
         let Some((partition, reason)) = stopped.next() else { return Ok(()) };
         drop(stopped);
         match reason {
-            Reason::Store { .. } => {
+            Reason::Store { .. } if server.store().health().is_err() => {
                 self.count("covered_store_stopped");
                 self.crash()
             }
-            Reason::Violation { .. } | Reason::Unreadable { .. } | Reason::Unready { .. } => {
+            // It could not see what it had committed, and goes on from what is stored.
+            Reason::Store { .. } => {
+                self.count("covered_restarted_after_a_maybe");
+                self.restart(partition);
+                Ok(())
+            }
+            Reason::Violation { what } | Reason::Unreadable { what } | Reason::Unready { what } => {
+                self.cover_rot(&what);
                 self.count("covered_stopped_partition_restarted");
                 self.restart(partition);
                 Ok(())

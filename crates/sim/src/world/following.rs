@@ -87,6 +87,7 @@ impl World {
             return Ok(());
         }
         let count = events.len();
+        invariants::bounded::check_page(follower.partition, count)?;
         self.trace.line(now, format_args!("follower {index}: is given {count} events"));
         for event in events {
             invariants::subscriptions::check_next(follower, &event)?;

@@ -205,6 +205,8 @@ pub(crate) struct Definer {
     pub(crate) opening: Vec<Define>,
     pub(crate) current: Option<Define>,
     pub(crate) number: u64,
+    /// How seldom something is defined once the app is there.
+    pub(crate) rest: u64,
 }
 
 impl World {
@@ -216,7 +218,8 @@ impl World {
         let window = WINDOWS.get(dice.index_below(WINDOWS.len()));
         let (retention, keys_max) = window.copied().expect("one of them");
         let opening = opening(&requests, retention, keys_max);
-        let definer = Definer { requests, opening, current: None, number: 0 };
+        let rest = if dice.below(3) == 0 { 1 } else { 8 };
+        let definer = Definer { requests, opening, current: None, number: 0, rest };
         let disk = Disk::new(&mut dice, &rates);
         let settings = faults::settings(&mut dice);
         let mut world = Self {

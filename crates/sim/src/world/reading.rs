@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use seriatim_node::parts::prefix_of;
+use seriatim_node::parts::{causes, prefix_of};
 use seriatim_node::{Head, ReadFailed, Reader, View};
 use seriatim_storage::{Schema, Store as _};
 use seriatim_types::{
@@ -150,7 +150,10 @@ impl World {
         let found = match read(view, reading, *time, server.store().schema()) {
             Ok(found) => found,
             // Whoever asks is told so, and may ask again.
-            Err(_) if self.rates.may_fail() => return Ok(()),
+            Err(failed) if self.rates.may_fail() => {
+                self.cover_rot(&causes(&failed));
+                return Ok(());
+            }
             Err(failed) => return Err(invariants::reads::failed(&reading.query, &failed)),
         };
         invariants::reads::check(&reading.query, view, &found, expected)?;
@@ -227,7 +230,7 @@ impl World {
         };
         let workspace = receipt.workspace;
         let head = Query::Head { workspace };
-        let query = match self.dice.below(4) {
+        let query = match self.dice.below(6) {
             0 => head,
             1 => {
                 let (client, key) = (asked.command.client.clone(), asked.command.key);
@@ -239,6 +242,16 @@ impl World {
             }),
             _ => {
                 let changes = asked.command.events.iter().flat_map(|event| &event.changes);
+                // Rather one whose time may be over.
+                let expiring = changes.clone().find_map(|change| match change {
+                    CommandChange::Set { key, expires_at: Some(_), .. } => Some(key),
+                    CommandChange::Set { .. }
+                    | CommandChange::Unset { .. }
+                    | CommandChange::Create { .. }
+                    | CommandChange::Update { .. }
+                    | CommandChange::Delete { .. }
+                    | CommandChange::Draw { .. } => None,
+                });
                 let mut keys = changes.filter_map(|change| match change {
                     CommandChange::Set { key, .. } | CommandChange::Unset { key, .. } => Some(key),
                     CommandChange::Create { .. }
@@ -246,7 +259,8 @@ impl World {
                     | CommandChange::Delete { .. }
                     | CommandChange::Draw { .. } => None,
                 });
-                keys.next().map_or(head, |key| Query::Entity { workspace, key: key.clone() })
+                let key = expiring.or_else(|| keys.next());
+                key.map_or(head, |key| Query::Entity { workspace, key: key.clone() })
             }
         };
         (query, None)

@@ -18,6 +18,7 @@
 //! batches from the end, whole; what a sync has acknowledged stays.
 
 mod dice;
+mod rot;
 mod unsynced;
 
 use std::ops::ControlFlow;
@@ -28,6 +29,7 @@ use bytes::Bytes;
 use seriatim_planted::{self as planted, Bug};
 
 pub use self::dice::Dice;
+use self::rot::{Rots, Whole};
 use self::unsynced::Unsynced;
 use crate::{
     Batch, CommitError, PoisonCell, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError,
@@ -70,6 +72,9 @@ pub enum Fault {
     /// A commit or sync does its work and then fails, and stops the store. Reads as with
     /// [`Fault::Fail`].
     FailAfter,
+    /// A read finds a row with one bit flipped. The checksum beside it tells, as that of an engine's
+    /// block does, so it is an error like any other. Other calls are not affected.
+    Rot,
     /// Power is lost during the call. The store is dead; [`FaultyStore::reopen`] shows what
     /// is left.
     LosePower,
@@ -189,6 +194,29 @@ impl FaultyStore {
         let loss = unsynced.lose_power(self.0.inner.as_ref(), &mut Dice::new(seed))?;
         Ok((Self::new(Arc::clone(&self.0.inner), schedule), loss))
     }
+
+    /// The process is killed, and the machine goes on: this handle and its snapshots are dead, and
+    /// what was not synced is in the page cache, where the next process sees it and a loss of power
+    /// can still take it. After a sync that failed this is as [a loss of power](Self::reopen): the
+    /// system drops pages that it could not write. Returns what was lost, if anything could be.
+    ///
+    /// # Errors
+    ///
+    /// When the inner store fails: it is not the one that is meant to.
+    pub fn restart(
+        &self,
+        seed: u64,
+        schedule: Schedule,
+    ) -> Result<(Self, Option<PowerLoss>), CommitError> {
+        if self.0.poison.check().is_err_and(|poisoned| poisoned.operation == "sync") {
+            return self.reopen(seed, schedule).map(|(store, loss)| (store, Some(loss)));
+        }
+        let unsynced = std::mem::take(&mut *self.0.unsynced());
+        self.0.poison.poison("end of the process", "it was killed");
+        let next = Self::new(Arc::clone(&self.0.inner), schedule);
+        *next.0.unsynced() = unsynced;
+        Ok((next, None))
+    }
 }
 
 impl Shared {
@@ -215,7 +243,7 @@ impl Shared {
         self.poison.poison("loss of power", "power was lost")
     }
 
-    fn read<T>(
+    fn read<T: Rots>(
         &self,
         kind: CallKind,
         table: Option<Table>,
@@ -224,8 +252,21 @@ impl Shared {
         match self.enter(kind)? {
             (_, None | Some(Fault::Refuse | Fault::Delay(_))) => read(),
             (index, Some(Fault::Fail | Fault::FailAfter)) => Err(self.read_failure(index, table)),
+            (index, Some(Fault::Rot)) => {
+                let mut found = read()?;
+                match found.rot(&mut Dice::new(index)) {
+                    Whole::Yes => Ok(found),
+                    Whole::No => Err(self.rotten(index, table)),
+                }
+            }
             (_, Some(Fault::LosePower)) => Err(self.lose_power().into()),
         }
+    }
+
+    fn rotten(&self, index: u64, table: Option<Table>) -> ReadError {
+        let table = table.map_or("any", |table| self.inner.schema().name(table));
+        let cause = format!("the checksum of a row is wrong, planned at call {index}");
+        ReadError::Failed { table: table.to_owned(), cause }
     }
 
     fn read_failure(&self, index: u64, table: Option<Table>) -> ReadError {
@@ -249,6 +290,18 @@ impl Shared {
                 }
                 Err(self.read_failure(index, Some(scan.table)).into())
             }
+            (index, Some(Fault::Rot)) => {
+                let mut dice = Dice::new(index);
+                let mut sound = dice.below(3);
+                let mut is_rotten = false;
+                let end = inner.scan(scan, &mut |mut row| {
+                    let is_next = sound == 0 && row.value.rot(&mut dice) == Whole::No;
+                    sound = sound.wrapping_sub(1);
+                    is_rotten |= is_next;
+                    if is_next { ControlFlow::Break(()) } else { visit(row) }
+                })?;
+                if is_rotten { Err(self.rotten(index, Some(scan.table)).into()) } else { Ok(end) }
+            }
             (_, Some(Fault::LosePower)) => Err(ReadError::from(self.lose_power()).into()),
         }
     }
@@ -264,7 +317,7 @@ impl Shared {
                 return Err(CommitError::Full { free_bytes: 0, reserve_bytes: 0 });
             }
             Some(Fault::Fail) => return Err(failed()),
-            None | Some(Fault::Delay(_) | Fault::FailAfter | Fault::LosePower) => {}
+            None | Some(Fault::Delay(_) | Fault::FailAfter | Fault::Rot | Fault::LosePower) => {}
         }
         let mut unsynced = self.unsynced();
         // Power may have been lost while this call waited for its turn.
@@ -273,7 +326,7 @@ impl Shared {
         match fault {
             Some(Fault::FailAfter) => Err(failed()),
             Some(Fault::LosePower) => Err(CommitError::Failed(self.lose_power())),
-            None | Some(Fault::Delay(_) | Fault::Refuse | Fault::Fail) => Ok(()),
+            None | Some(Fault::Delay(_) | Fault::Refuse | Fault::Fail | Fault::Rot) => Ok(()),
         }
     }
 
@@ -287,7 +340,7 @@ impl Shared {
         match fault {
             Some(Fault::Fail) => return Err(failed()),
             Some(Fault::LosePower) => return Err(SyncError::Failed(self.lose_power())),
-            None | Some(Fault::Delay(_) | Fault::Refuse | Fault::FailAfter) => {}
+            None | Some(Fault::Delay(_) | Fault::Refuse | Fault::FailAfter | Fault::Rot) => {}
         }
         self.syncs.sync(&self.poison, || {
             let batches = self.unsynced().batches();

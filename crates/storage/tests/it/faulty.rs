@@ -86,6 +86,76 @@ fn a_failed_read_is_an_error_and_the_store_goes_on() {
 }
 
 #[test]
+fn a_flipped_bit_is_an_error_and_never_data() {
+    let keys: [&'static [u8]; 5] = [b"0", b"1", b"2", b"3", b"4"];
+    for rotten in 0..40_u64 {
+        let rots = move |call: Call| (call.index == 5 + rotten).then_some(Fault::Rot);
+        let (store, table) = store(Box::new(rots));
+        for key in keys {
+            store.commit(batch(table, key)).unwrap();
+        }
+        while store.calls() < 5 + rotten {
+            assert_eq!(store.get(table, b"2").unwrap().as_deref(), Some(b"2".as_slice()));
+        }
+        let mut seen = Vec::new();
+        let found = match rotten % 3 {
+            0 => store.get(table, b"2").map(|_| ()),
+            1 => store.get_many(&keys.map(|key| (table, key))).map(|_| ()),
+            _ => match store.scan(&Scan::new(table, KeyRange::all()), &mut |row| {
+                seen.push(row);
+                ControlFlow::Continue(())
+            }) {
+                Err(ScanError::Read(error)) => Err(error),
+                other => panic!("{other:?}"),
+            },
+        };
+        let Err(ReadError::Failed { cause, .. }) = found else { panic!("{found:?}") };
+        assert!(cause.contains("checksum"), "{cause}");
+        assert!(seen.iter().all(|row| row.key == row.value) && seen.len() < 5, "{seen:?}");
+        assert_eq!(store.get(table, b"none"), Ok(None));
+        assert_eq!(store.get(table, b"2").unwrap().as_deref(), Some(b"2".as_slice()));
+    }
+}
+
+#[test]
+fn what_a_killed_process_has_not_synced_is_seen_by_the_next_and_can_still_be_lost() {
+    let lost = (0..20).filter(|seed| {
+        let (store, table) = store(faulty::never());
+        store.commit(batch(table, b"k")).unwrap();
+        let (next, loss) = store.restart(*seed, faulty::never()).unwrap();
+        assert_eq!(loss, None);
+        assert!(store.get(table, b"k").is_err(), "its process is gone");
+        assert!(next.get(table, b"k").unwrap().is_some());
+        let (after, _) = next.reopen(*seed, faulty::never()).unwrap();
+        after.get(table, b"k").unwrap().is_none()
+    });
+    assert!((1..20).contains(&lost.count()));
+
+    let (store, table) = store(faulty::never());
+    store.commit(batch(table, b"k")).unwrap();
+    let (next, _) = store.restart(1, faulty::never()).unwrap();
+    next.sync().unwrap();
+    for seed in 0..20 {
+        let (after, _) = next.reopen(seed, faulty::never()).unwrap();
+        assert!(after.get(table, b"k").unwrap().is_some(), "the next process has synced it");
+    }
+}
+
+#[test]
+fn after_a_failed_sync_a_kill_can_lose_what_was_to_be_synced() {
+    let lost = (0..20).filter(|seed| {
+        let (store, table) = store(on(CallKind::Sync, Fault::Fail));
+        store.commit(batch(table, b"k")).unwrap();
+        store.sync().unwrap_err();
+        let (next, loss) = store.restart(*seed, faulty::never()).unwrap();
+        let is_gone = next.get(table, b"k").unwrap().is_none();
+        assert_eq!(loss.map(|loss| loss.lost), Some(usize::from(is_gone)));
+        is_gone
+    });
+    assert!((1..20).contains(&lost.count()));
+}
+
+#[test]
 fn a_scan_that_fails_in_the_middle_is_never_taken_for_a_finished_one() {
     for failing_call in 10..13 {
         let (store, table) = store(faulty::at(failing_call, Fault::Fail));

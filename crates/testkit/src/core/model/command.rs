@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{
     Change, Command, CommandChange, Condition, Definitions, EntityKey, Event, FieldName,
     FieldTemplates, Fields, Filler, Hole, KindId, Name, Number, NumberDrawn, Origin,
@@ -34,6 +35,9 @@ impl State {
         let now = self.time;
         let name = (command.client.clone(), command.key);
         let kept = self.workspace(id).keys.get(&name).cloned();
+        let is_same = |kept: &Kept| kept.fingerprint == command.fingerprint;
+        let counts = |kept: &Kept| !planted::is(Bug::KeyForEachContent) || is_same(kept);
+        let kept = kept.filter(counts);
         if let Some(kept) = kept.filter(|kept| !self.is_over(kept.time, now)) {
             let first = kept.receipt.first_partition_offset;
             if kept.fingerprint != command.fingerprint {
@@ -319,7 +323,12 @@ impl Turn<'_> {
     ) -> Result<Option<u64>, Refused> {
         let entity = self.workspace.entity(key, self.now);
         let has = |version: &u64| entity.is_some_and(|entity| entity.version == *version);
-        let holds = |value: &Bytes| entity.is_some_and(|entity| entity.value.as_bytes() == value);
+        let is_same = |held: &[u8], value: &Bytes| match planted::is(Bug::ValueByLength) {
+            true => held.len() == value.len(),
+            false => held == value,
+        };
+        let holds =
+            |value: &Bytes| entity.is_some_and(|entity| is_same(entity.value.as_bytes(), value));
         let (is_met, code) = match condition {
             None => (true, ""),
             Some(Condition::Exists) => (entity.is_some(), "KEY_NOT_FOUND"),

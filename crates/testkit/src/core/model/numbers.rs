@@ -1,5 +1,6 @@
 //! Which numbers there are, which comes next, and how it is shown.
 
+use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{RecordClass, RecordIdScheme, SequenceId, Year};
 
 use super::HIGHEST;
@@ -40,7 +41,8 @@ pub(super) fn next(ranges: &[(u64, u64)], last: Option<u64>) -> Option<u64> {
     let mut ranges = ranges.iter();
     let Some(last) = last else { return ranges.next().map(|(first, _)| *first) };
     let (_, end) = ranges.find(|(first, end)| (*first..=*end).contains(&last))?;
-    if last < *end { Some(last + 1) } else { ranges.next().map(|(first, _)| *first) }
+    let late = u64::from(planted::is(Bug::RangeBeginsLate));
+    if last < *end { Some(last + 1) } else { ranges.next().map(|(first, _)| *first + late) }
 }
 
 /// Whether numbers can be drawn from these ranges.

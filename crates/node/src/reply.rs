@@ -69,7 +69,7 @@ pub enum Reason {
         what: String,
     },
     /// The store has stopped, and with it the node.
-    #[error("the store has stopped: {what}")]
+    #[error("{what}")]
     Store {
         /// Why.
         what: String,

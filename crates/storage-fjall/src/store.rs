@@ -21,7 +21,7 @@ use crate::journal::{self, InspectError, Inspection};
 use crate::marker::{self, Marker, Nonce};
 use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
-use crate::tables::{FjallSnapshot, Tables};
+use crate::tables::{FjallSnapshot, Tables, said};
 
 /// Free space is asked for again after so many bytes were committed.
 const ROOM_CHECK_BYTES: u64 = 1024 * 1024;
@@ -175,7 +175,7 @@ impl FjallStore {
     /// The engine says only that it has stopped when one of its workers has failed.
     fn describe(&self, error: &fjall::Error) -> String {
         if !matches!(error, fjall::Error::Poisoned) {
-            return error.to_string();
+            return said(error);
         }
         let free = files::free_bytes(&self.path)
             .map_or_else(|error| error.to_string(), |bytes| format!("{bytes} bytes are free"));

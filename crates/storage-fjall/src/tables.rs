@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use bytes::Bytes;
-use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, Readable};
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, Readable};
 use seriatim_storage::{
     Direction, OpenError, PoisonCell, Read, ReadError, Row, Scan, ScanEnd, ScanError, Schema,
     Snapshot, Table, visit_rows,
@@ -168,7 +168,15 @@ impl Tables {
 
     fn read_failed(&self, table: Table, error: &fjall::Error) -> ReadError {
         let table = self.schema.name(table).to_owned();
-        ReadError::Failed { table, cause: error.to_string() }
+        ReadError::Failed { table, cause: said(error) }
+    }
+}
+
+/// What the engine says, and of the operating system only its own words.
+pub(crate) fn said(error: &fjall::Error) -> String {
+    match error {
+        fjall::Error::Io(io) | fjall::Error::Storage(LsmError::Io(io)) => io.to_string(),
+        other => other.to_string(),
     }
 }
 

@@ -68,7 +68,7 @@ pub enum OpenError {
 /// The store stopped at its first failed write or sync. What had not been synced by then may
 /// or may not be there when the store is opened again.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the store stopped when a {operation} failed: {cause}; open it again")]
+#[error("the store has stopped, because a {operation} failed: {cause}")]
 pub struct Poisoned {
     /// What failed.
     pub operation: &'static str,
@@ -111,8 +111,8 @@ pub enum ScanError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyncError {
     /// This sync failed and has stopped the store.
-    #[error("sync failed")]
-    Failed(#[source] Poisoned),
+    #[error(transparent)]
+    Failed(Poisoned),
     /// The store had stopped before.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),
@@ -144,8 +144,8 @@ pub enum CommitError {
     Unchecked(#[source] ReadError),
     /// Writing this batch failed and has stopped the store. Only the reopened store can tell
     /// whether the batch is there; it is there whole or not at all.
-    #[error("commit failed")]
-    Failed(#[source] Poisoned),
+    #[error(transparent)]
+    Failed(Poisoned),
     /// The store had stopped before. Nothing was written.
     #[error(transparent)]
     Poisoned(#[from] Poisoned),

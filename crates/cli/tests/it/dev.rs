@@ -163,7 +163,7 @@ fn a_store_that_stops_is_said_at_once_and_again_at_the_end() {
     while said().is_empty() {
         std::thread::yield_now();
     }
-    assert!(said().starts_with("seriatim: the store has stopped: "), "{}", said());
+    assert!(said().starts_with("seriatim: the store has stopped, because a commit failed: No space"), "{}", said());
     assert!(said().contains("No space left on device"), "{}", said());
     dev.signal(Signal::TERM);
     let (status, last) = dev.ended();
@@ -171,11 +171,11 @@ fn a_store_that_stops_is_said_at_once_and_again_at_the_end() {
     assert!(!last.contains("Everything"), "{last}");
     let said = said();
     assert_eq!(
-        said.matches("the store has stopped: ").count(),
+        said.matches("the store has stopped, ").count(),
         2,
         "at once, and at the end: {said}"
     );
-    assert!(said.contains("ended, but not in good order: the store has stopped: "), "{said}");
+    assert!(said.contains("ended, but not in good order: the store has stopped, "), "{said}");
 }
 
 #[test]

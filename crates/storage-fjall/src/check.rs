@@ -31,6 +31,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
 use crate::files::{self, Found};
 use crate::journal::{self, InspectError, Inspection};
+use crate::listing::{Pointer, tables_of};
 
 /// What a check of all files came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -250,73 +251,6 @@ impl Check<'_> {
         self.report.bytes = self.report.bytes.saturating_add(bytes);
         (self.progress)(self.report.bytes);
     }
-}
-
-/// The content of `current`: which version file holds, and its checksum.
-struct Pointer {
-    version: u64,
-    checksum: u128,
-}
-
-impl Pointer {
-    fn parse(bytes: &[u8]) -> Option<Self> {
-        let mut rest = bytes;
-        let version = u64::from_le_bytes(journal::take(&mut rest)?);
-        let checksum = u128::from_le_bytes(journal::take(&mut rest)?);
-        // The kind of checksum, of which there is one.
-        (rest == [0]).then_some(Self { version, checksum })
-    }
-}
-
-/// The tables that a version file lists, with their checksums. Its own checksum was compared, so
-/// it is as the engine has written it; `None` all the same if it is of another form.
-///
-/// ```text
-///  sections … │ "TOC!" │ count u32 │ ( position u64 │ length u64 │ name length u16 │ name ) …
-///             │ "SFA!" │ 01 │ 00 │ checksum u128 │ position of the TOC u64 │ its length u64
-///  tables     levels u8 ( runs u8 ( count u32 ( id u64 │ 00 │ checksum u128 │ seqno u64 ) … ) … ) …
-/// ```
-fn tables_of(version: &[u8]) -> Option<BTreeMap<u64, u128>> {
-    const TRAILER_BYTES: usize = 38;
-    let (_, mut trailer) = version.split_at_checked(version.len().checked_sub(TRAILER_BYTES)?)?;
-    if journal::take(&mut trailer)? != *b"SFA!\x01\x00" {
-        return None;
-    }
-    let _checksum: [u8; 16] = journal::take(&mut trailer)?;
-    let position = usize::try_from(u64::from_le_bytes(journal::take(&mut trailer)?)).ok()?;
-    let mut toc = version.get(position..)?;
-    if journal::take(&mut toc)? != *b"TOC!" {
-        return None;
-    }
-    let sections = u32::from_le_bytes(journal::take(&mut toc)?);
-    for _ in 0..sections {
-        let from = usize::try_from(u64::from_le_bytes(journal::take(&mut toc)?)).ok()?;
-        let length = usize::try_from(u64::from_le_bytes(journal::take(&mut toc)?)).ok()?;
-        let name = usize::from(u16::from_le_bytes(journal::take(&mut toc)?));
-        if journal::take_slice(&mut toc, name)? == b"tables" {
-            return parse_tables(version.get(from..from.checked_add(length)?)?);
-        }
-    }
-    None
-}
-
-fn parse_tables(mut section: &[u8]) -> Option<BTreeMap<u64, u128>> {
-    let rest = &mut section;
-    let mut tables = BTreeMap::new();
-    let [levels] = journal::take(rest)?;
-    for _ in 0..levels {
-        let [runs] = journal::take(rest)?;
-        for _ in 0..runs {
-            let count = u32::from_le_bytes(journal::take(rest)?);
-            for _ in 0..count {
-                let id = u64::from_le_bytes(journal::take(rest)?);
-                let _kind: [u8; 1] = journal::take(rest)?;
-                tables.insert(id, u128::from_le_bytes(journal::take(rest)?));
-                let _seqno: [u8; 8] = journal::take(rest)?;
-            }
-        }
-    }
-    rest.is_empty().then_some(tables)
 }
 
 /// Whether a name is a number, as those of the engine's tables and versions are.

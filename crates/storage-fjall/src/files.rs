@@ -80,6 +80,12 @@ pub(crate) fn look(path: &Path) -> io::Result<Found> {
     if !has_version(&engine) {
         return Ok(Found::Damaged("the engine's version file is missing, its data is there"));
     }
+    if !engine.join("lock").try_exists()? {
+        return Ok(Found::Damaged("the engine's file `lock` is missing"));
+    }
+    if !engine.join("keyspaces").try_exists()? {
+        return Ok(Found::Damaged("the engine's folder `keyspaces` is missing"));
+    }
     if !keyspaces_are_numbered(&engine)? {
         return Ok(Found::Damaged("there is a foreign file or folder among the engine's tables"));
     }

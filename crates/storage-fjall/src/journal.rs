@@ -26,6 +26,7 @@
     reason = "positions within a file that is held in memory, and counts of its batches"
 )]
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -58,6 +59,8 @@ pub struct Inspection {
     /// Bytes behind that position that are not zero up to the last one that is not: what a
     /// crash left of batches that were never acknowledged.
     pub torn_bytes: u64,
+    /// The engine's numbers of the tables that the journals hold rows of.
+    pub(crate) tables: BTreeSet<u64>,
     /// The engine's own number of the last whole batch.
     pub(crate) last_seqno: Option<u64>,
     /// The first commit of each journal that holds one, with the journal's number, oldest first.
@@ -258,6 +261,7 @@ impl Inspection {
                 self.first_commits.push((number, commit));
             }
             end += batch.bytes;
+            self.tables.extend(batch.tables);
             self.batches += 1;
             self.last_commit = Some(commit);
             self.durable_commit = self.durable_commit.max(batch.marker.durable);
@@ -285,21 +289,23 @@ fn to_u64(number: usize) -> u64 {
 }
 
 /// A whole batch: framed, checksummed and numbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Batch {
     bytes: usize,
     /// The engine's own order of batches.
     seqno: u64,
+    /// The engine's numbers of the tables that it is about.
+    tables: BTreeSet<u64>,
     marker: Marker,
 }
 
 impl Batch {
     /// The batch at the front of `input`, if there is one.
     fn parse(input: &[u8], nonce: Nonce) -> Option<Self> {
-        let Frame { bytes, seqno, last } = Frame::parse(input)?;
+        let Frame { bytes, seqno, tables, last } = Frame::parse(input)?;
         let marker = last.filter(|item| item.key == marker::KEY)?;
         let marker = Marker::decode(marker.value, nonce)?;
-        Some(Self { bytes, seqno, marker })
+        Some(Self { bytes, seqno, tables, marker })
     }
 }
 
@@ -307,6 +313,7 @@ impl Batch {
 struct Frame<'a> {
     bytes: usize,
     seqno: u64,
+    tables: BTreeSet<u64>,
     last: Option<Item<'a>>,
 }
 
@@ -319,9 +326,11 @@ impl<'a> Frame<'a> {
         let count = u32::from_le_bytes(take(&mut rest)?);
         let seqno = u64::from_le_bytes(take(&mut rest)?);
         let items = rest;
-        let mut last = None;
+        let (mut tables, mut last) = (BTreeSet::new(), None);
         for _ in 0..count {
-            last = Some(Item::parse(&mut rest)?);
+            let item = Item::parse(&mut rest)?;
+            tables.insert(item.table);
+            last = Some(item);
         }
         let items = items.get(..items.len() - rest.len())?;
         if take(&mut rest)? != [END] {
@@ -331,11 +340,12 @@ impl<'a> Frame<'a> {
         if take(&mut rest)? != MAGIC || xxh3_64(items) != checksum {
             return None;
         }
-        Some(Self { bytes: input.len() - rest.len(), seqno, last })
+        Some(Self { bytes: input.len() - rest.len(), seqno, tables, last })
     }
 }
 
 struct Item<'a> {
+    table: u64,
     key: &'a [u8],
     value: &'a [u8],
 }
@@ -346,11 +356,11 @@ impl<'a> Item<'a> {
             return None;
         }
         let [_kind, _compression] = take(rest)?;
-        let _table: [u8; 8] = take(rest)?;
+        let table = u64::from_le_bytes(take(rest)?);
         let key = usize::from(u16::from_le_bytes(take(rest)?));
         let _value: [u8; 4] = take(rest)?;
         let stored = usize::try_from(u32::from_le_bytes(take(rest)?)).ok()?;
-        Some(Self { key: take_slice(rest, key)?, value: take_slice(rest, stored)? })
+        Some(Self { table, key: take_slice(rest, key)?, value: take_slice(rest, stored)? })
     }
 }
 

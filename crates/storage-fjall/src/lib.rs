@@ -13,6 +13,7 @@
 //!   the journal of anything acknowledged is an error and never a silent loss.
 //! - Readers see the state after a commit that we have published, never the engine's own
 //!   present one: while it writes out a table it shows a batch that is still being applied.
+//! - What is missing is found before the engine opens: it deletes what it cannot place.
 //! - We say when a memtable is written out, and sync the journal first: the engine can put a
 //!   table on disk that is ahead of its journal.
 //! - `sync` waits for the disk on a file handle of its own, so that commits do not wait for
@@ -29,6 +30,7 @@
 mod check;
 mod files;
 mod journal;
+mod listing;
 mod marker;
 mod pressure;
 mod settings;

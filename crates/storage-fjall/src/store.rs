@@ -18,6 +18,7 @@ use seriatim_storage::{
 use crate::check::{self, FilesReport};
 use crate::files::{self, Found, JournalSync, SyncData};
 use crate::journal::{self, InspectError, Inspection};
+use crate::listing;
 use crate::marker::{self, Marker, Nonce};
 use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
@@ -320,6 +321,11 @@ fn inspect_and_cut(path: &Path, nonce: Nonce) -> Result<Inspection, OpenError> {
             Some(noted) => format!("journal {noted} is missing, {newest} is the newest"),
             None => "the file `journal` is missing or cannot be read".to_owned(),
         };
+        return Err(OpenError::Damaged { path: name(), what });
+    }
+    let missing = listing::missing(&files::engine_folder(path), &found.tables);
+    if let Some(file) = missing.map_err(|error| failed(error.to_string()))? {
+        let what = format!("the file {} is missing", file.display());
         return Err(OpenError::Damaged { path: name(), what });
     }
     journal::cut_torn_tail(&found).map_err(|error| failed(error.to_string()))?;

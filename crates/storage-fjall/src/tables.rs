@@ -174,10 +174,10 @@ impl Tables {
 
 /// What the engine says, and of the operating system only its own words.
 pub(crate) fn said(error: &fjall::Error) -> String {
-    match error {
-        fjall::Error::Io(io) | fjall::Error::Storage(LsmError::Io(io)) => io.to_string(),
-        other => other.to_string(),
+    if let fjall::Error::Io(io) | fjall::Error::Storage(LsmError::Io(io)) = error {
+        return io.to_string();
     }
+    error.to_string()
 }
 
 fn current_of(current: &RwLock<Arc<fjall::Snapshot>>) -> Arc<fjall::Snapshot> {

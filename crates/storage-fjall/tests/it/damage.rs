@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use seriatim_storage::conformance::{Place, workload};
-use seriatim_storage::{Batch, OpenError, Store};
+use seriatim_storage::{Batch, OpenError, Read, Store};
 use seriatim_storage_fjall::{FjallStore, InspectError, Inspection, Settings};
 use tempfile::TempDir;
 
@@ -179,9 +179,14 @@ fn missing_files_are_noticed() {
     let whole = recorded.journal();
     let without = |name: &str| {
         let copy = recorded.with_journal(&whole);
-        let path = copy.path().join(name);
-        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
-        damaged(open(copy.path()))
+        let (path, aside) = (copy.path().join(name), tempfile::tempdir().unwrap());
+        let kept = aside.path().join("kept");
+        fs::rename(&path, &kept).unwrap();
+        let what = damaged(open(copy.path()));
+        // Nothing was changed: with what was missing the store is whole.
+        fs::rename(&kept, &path).unwrap();
+        open(copy.path()).unwrap();
+        what
     };
     assert!(without("fjall").contains("the folder `fjall` with its data is missing"));
     let journal = recorded.file.file_name().unwrap().to_str().unwrap();
@@ -189,9 +194,53 @@ fn missing_files_are_noticed() {
     assert!(without("fjall/version").contains("version file is missing"));
     assert!(without("identity").contains("`identity` is missing"));
     assert!(without("journal").contains("`journal` is missing"));
-    assert!(without("fjall/keyspaces/1").contains("its own table _seriatim is missing"));
-    let what = without("fjall/keyspaces/3");
-    assert!(what.contains("the files of table b are missing"), "{what}");
+    assert!(without("fjall/lock").contains("`lock` is missing"));
+    assert!(without("fjall/keyspaces").contains("`keyspaces` is missing"));
+    // The engine took such tables for unfinished ones, and deleted them.
+    for id in 0..=3 {
+        for name in [format!("fjall/keyspaces/{id}"), format!("fjall/keyspaces/{id}/current")] {
+            let what = without(&name);
+            assert!(what.ends_with(&format!("/keyspaces/{id}/current is missing")), "{what}");
+        }
+    }
+}
+
+/// One file of 25 bytes was missing, and the start deleted all tables, or the one with the events,
+/// and then said that nothing was changed.
+#[test]
+fn any_file_that_is_missing_keeps_the_store_shut_and_whole() {
+    let place = OnDisk::new();
+    let folder = place.folder.path();
+    let settings = Settings { memtable_bytes: 64 * 1024, ..Settings::default() };
+    let open = || FjallStore::open(folder, &workload::schema(), settings);
+    let store = open().unwrap();
+    let tables: Vec<_> = store.schema().tables().collect();
+    for commit in 0..200_u32 {
+        let mut batch = Batch::new();
+        for table in &tables {
+            batch.put(*table, commit.to_be_bytes().to_vec(), vec![7; 2_000]);
+        }
+        store.commit(batch).unwrap();
+    }
+    store.sync().unwrap();
+    drop(store);
+    // What is written out at a start needs not be found again.
+    drop(open().unwrap());
+    let is_table = |file: &PathBuf| file.starts_with(folder.join("fjall/keyspaces"));
+    let leftovers = FjallStore::check_files(folder, &mut |_| {}).unwrap().leftovers;
+    let files: Vec<_> = files_below(folder).into_iter().filter(is_table).collect();
+    let is_of_table = |file: &&PathBuf| file.parent().unwrap().ends_with("tables");
+    assert!(files.iter().filter(is_of_table).count() > 1, "something was written out");
+    for file in files.iter().filter(|file| !leftovers.contains(file)) {
+        let kept = folder.with_extension("kept");
+        fs::rename(file, &kept).unwrap();
+        let what = damaged(open().map(|store| Box::new(store) as Box<dyn Store>));
+        assert!(what.ends_with(&format!("{} is missing", file.display())), "{what}");
+        fs::rename(&kept, file).unwrap();
+    }
+    let store = open().unwrap();
+    let has = |commit: u32, table| store.get(table, &commit.to_be_bytes()).unwrap().is_some();
+    assert!((0..200).all(|commit| tables.iter().all(|table| has(commit, *table))));
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Failure {
     /// A failure for which there is no code of its own.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         let code = if exit == Exit::Usage { "INVALID_ARGUMENT" } else { "FAILED" };
-        let is_retryable = matches!(exit, Exit::NotWritten | Exit::Unknown);
+        let is_retryable = matches!(exit, Exit::NotWritten | Exit::Unknown | Exit::Interrupted);
         let (message, code) = (message.into(), code.into());
         Self { exit, message, code, is_retryable, facts: Map::new(), advice: None }
     }
@@ -99,14 +99,13 @@ impl Failure {
     fn outcome(&self) -> &'static str {
         match self.exit {
             Exit::Usage | Exit::Refused => "refused",
-            Exit::Unknown => "unknown",
+            Exit::Unknown | Exit::Interrupted => "unknown",
             Exit::Done
             | Exit::Failure
             | Exit::NotWritten
             | Exit::Difference
             | Exit::CannotTell
-            | Exit::Violated
-            | Exit::Interrupted => "not_written",
+            | Exit::Violated => "not_written",
         }
     }
 
@@ -151,6 +150,11 @@ pub(crate) fn report(error: anyhow::Error, as_json: bool, is_write: bool) -> Exi
         return Exit::Done;
     }
     if error.is::<Interrupted>() {
+        // People know what they have done.
+        if as_json {
+            let failure = Failure::new(Exit::Interrupted, "interrupted").code("INTERRUPTED");
+            drop(writeln!(std::io::stderr(), "{}", failure.json(is_write)));
+        }
         return Exit::Interrupted;
     }
     let failure = error.downcast().unwrap_or_else(|error| of_this_machine(&error));

@@ -150,7 +150,7 @@ fn advice(code: &str) -> Option<&'static str> {
         "UNKNOWN_SEQUENCE" => "define it with `seriatim sequence define APP NAME`",
         "UNKNOWN_KIND" => "`seriatim app definitions APP` shows what is defined",
         "DEFINITION_CONFLICT" => {
-            "`seriatim app definitions APP` shows what is defined; only a format can change"
+            "`seriatim app definitions APP` shows what is defined; only the format of a sequence can change"
         }
         "PARTITION_STOPPED" => {
             "`seriatim partition list` says why; `seriatim partition restart APP P` tries again"

@@ -133,10 +133,21 @@ fn fit_connections(settings: &mut Settings) {
     }
 }
 
-/// Says what has stopped as soon as it has, for as long as the server runs.
+/// Says what has stopped as soon as it has, and that the disk is almost full, for as long as the
+/// server runs.
 async fn say_what_stops(node: Arc<Node>) {
     let mut said = BTreeMap::new();
+    let mut had_room = true;
     loop {
+        let room = node.room();
+        match &room {
+            Err(full) if had_room => complain(format!(
+                "seriatim: {full}; meanwhile commands are turned away, and reads go on"
+            )),
+            Ok(()) if !had_room => complain("seriatim: the disk has room again"),
+            Ok(()) | Err(_) => {}
+        }
+        had_room = room.is_ok();
         let stopped = stopped(&node);
         for (_, what) in stopped.iter().filter(|(which, _)| !said.contains_key(*which)) {
             complain(format!("seriatim: {what}; next: {NEXT}"));

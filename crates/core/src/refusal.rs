@@ -73,8 +73,11 @@ pub enum Refusal {
         id: u64,
     },
     /// An app that exists with other settings.
-    #[error("the app exists with other settings, which cannot be changed")]
-    AppExists,
+    #[error("the app exists with another `{setting}`, which cannot be changed")]
+    AppExists {
+        /// The first setting that differs, as over HTTP.
+        setting: &'static str,
+    },
     /// A definition that contradicts an earlier one.
     #[error("{:?} is defined otherwise: {why}", name.as_str())]
     DefinitionConflict {
@@ -241,7 +244,7 @@ impl Refusal {
             Self::NotFound { .. } => "NOT_FOUND",
             Self::AppNotFound => "APP_NOT_FOUND",
             Self::RecordNotFound { .. } => "RECORD_NOT_FOUND",
-            Self::AppExists => "APP_EXISTS",
+            Self::AppExists { .. } => "APP_EXISTS",
             Self::DefinitionConflict { .. } => "DEFINITION_CONFLICT",
             Self::KindConflict { .. } => "KIND_CONFLICT",
             Self::RecordExists { .. } => "RECORD_EXISTS",

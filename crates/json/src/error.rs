@@ -100,8 +100,8 @@ pub enum Problem {
     NotAName { bytes_max: usize },
     /// A text that no client can be called.
     #[error(
-        "must have 1 to {CLIENT_ID_CHARS_MAX} characters, none of them a control character, and \
-         not be . or .."
+        "must have 1 to {CLIENT_ID_CHARS_MAX} characters, none of them a control character, no \
+         blank at its ends, and not be . or .."
     )]
     NotAClient,
     /// A text that is no moment.

@@ -29,9 +29,11 @@ pub fn key(text: &str) -> Result<Key, Invalid> {
 ///
 /// # Errors
 ///
-/// It is empty, too long, `.` or `..`, or holds a control character.
+/// It is empty, too long, `.` or `..`, holds a control character, or has a blank at an end: a header
+/// loses that, and who is sent in one would be another.
 pub fn client(text: &str) -> Result<ClientId, Invalid> {
-    let is_text = !text.chars().any(char::is_control) && !is_dots(text);
+    let is_trimmed = !text.starts_with(' ') && !text.ends_with(' ');
+    let is_text = is_trimmed && !text.chars().any(char::is_control) && !is_dots(text);
     let client = ClientId::new(text.as_bytes()).filter(|_| is_text);
     client.ok_or_else(|| invalid("Client-Id", Problem::NotAClient))
 }
@@ -90,11 +92,22 @@ mod tests {
         {
             assert_eq!(client(text).unwrap().as_bytes(), text.as_bytes());
         }
-        for text in ["", ".", "..", "a\tb", "\u{7f}", "\u{85}", &"x".repeat(256), &"ü".repeat(256)]
-        {
+        for text in [
+            "",
+            " ",
+            " a",
+            "a ",
+            ".",
+            "..",
+            "a\tb",
+            "\u{7f}",
+            "\u{85}",
+            &"x".repeat(256),
+            &"ü".repeat(256),
+        ] {
             let refused = client(text).unwrap_err();
             let sentence = "Client-Id: must have 1 to 255 characters, none of them a control \
-                            character, and not be . or ..";
+                            character, no blank at its ends, and not be . or ..";
             assert_eq!(refused.to_string(), sentence);
         }
     }

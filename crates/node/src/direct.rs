@@ -141,6 +141,7 @@ impl Owner {
             for message in waiting {
                 self.take(message);
             }
+            let was_settled = self.is_settled();
             has_more = self.step();
             let state = self.partition.state();
             let is_serving = state == State::Serving;
@@ -150,7 +151,7 @@ impl Owner {
             }
             was_serving = is_serving;
             self.renew_view();
-            let is_done = !has_more && self.is_done();
+            let is_done = !has_more && self.is_done(was_settled);
             if self.ends_at.is_some_and(|at| is_done || Instant::now() >= at) {
                 break;
             }
@@ -270,8 +271,18 @@ impl Owner {
         }
     }
 
-    fn is_done(&self) -> bool {
+    /// Whether it is to end, and nothing waits but a checkpoint.
+    fn is_settled(&self) -> bool {
+        self.ends_at.is_some()
+            && self.partition.held().queued == 0
+            && self.partition.in_flight() == 0
+    }
+
+    /// Whether nothing is left to be done. A checkpoint that could not be written, as on a disk that
+    /// is almost full, is not tried again: the next start reads the log instead.
+    fn is_done(&self, was_settled: bool) -> bool {
         match self.partition.state() {
+            State::Serving if was_settled && self.is_settled() => true,
             State::Serving => self.partition.is_idle() && self.partition.in_flight() == 0,
             State::Actualizing(_) | State::Stopped(_) => true,
         }

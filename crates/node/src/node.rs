@@ -105,8 +105,8 @@ impl Node {
     }
 
     /// Asks for a definition, and waits until all partitions of the app have it. Where one has
-    /// stopped, that is the answer: the definition reaches it when it serves again, and asking
-    /// again then tells.
+    /// stopped that does not have it, the outcome is unknown: the definition is decided, reaches that
+    /// partition when it serves again, and asking again then tells.
     ///
     /// # Errors
     ///
@@ -145,7 +145,7 @@ impl Node {
                 && *is_new
                 && !has_it(&running.shared)
             {
-                return Ok(Reply::Stopped(reason));
+                return Ok(Reply::Unknown { why: reason.to_string() });
             }
         }
         Ok(reply)

@@ -7,14 +7,13 @@
 use std::sync::Arc;
 
 use seriatim_core::{Outcome, Refusal};
-use seriatim_node::Reply;
 use seriatim_types::limits::NAME_BYTES_MAX;
 use seriatim_types::{
     CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
     Retention, TrustLevel, WorkspaceId, WorkspaceRef,
 };
 
-use crate::error::{Unknown, WriteError};
+use crate::error::WriteError;
 use crate::opened::Opened;
 use crate::workspace::Workspace;
 
@@ -156,10 +155,6 @@ impl App {
     fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {
         let within = self.opened.answer_within;
         let reply = self.opened.with(|node| node.define(&self.name, request, within))??;
-        if let Reply::Stopped(reason) = reply {
-            // Other partitions may have it, and this one gets it when it serves again.
-            return Err(Unknown::Interrupted { why: reason.to_string() }.into());
-        }
         let outcome = self.opened.applied(reply)?;
         assert!(
             matches!(outcome, Outcome::Defined { .. }),

@@ -16,7 +16,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::refusals::defined;
+use crate::refusals::applied;
 
 /// `POST /v1/apps`: 201, or 200 when there is the same one.
 pub(crate) async fn create(
@@ -64,7 +64,7 @@ pub(crate) async fn make(
 ) -> Result<(AppSettings, bool), ApiError> {
     let make = move |context: &Context| {
         let within = context.settings.answer_within;
-        let outcome = defined(context.node.define(&define.app, define.request, within)?)?;
+        let outcome = applied(context.node.define(&define.app, define.request, within)?)?;
         let is_new = matches!(outcome, Outcome::Defined { is_new: true, .. });
         Ok((find(context, &define.app)?.app, is_new))
     };

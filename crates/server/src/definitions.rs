@@ -17,7 +17,7 @@ use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::shown;
-use crate::refusals::{applied, defined};
+use crate::refusals::applied;
 use crate::{answer, apps};
 
 /// Everything that is defined for an app.
@@ -110,7 +110,7 @@ pub(crate) async fn carry_out(
 ) -> Result<Defined, ApiError> {
     let define = move |context: &Context| {
         let within = context.settings.answer_within;
-        defined(context.node.define(&app, request, within)?)
+        applied(context.node.define(&app, request, within)?)
     };
     let Outcome::Defined { version, is_new, .. } = context.ask_apps(define).await? else {
         unreachable!("a request for a definition comes to one, or to a refusal");

@@ -36,14 +36,6 @@ pub(crate) fn applied(reply: Reply) -> Result<Applied, ApiError> {
     }
 }
 
-/// The same for a definition. One that a stopped partition does not have may hold already: it is
-/// delivered when the partition serves again.
-pub(crate) fn defined(reply: Reply) -> Result<Applied, ApiError> {
-    let is_stopped = matches!(reply, Reply::Stopped(_));
-    let outcome = is_stopped.then_some(Outcome::Unknown);
-    applied(reply).map_err(|error| ApiError { outcome: outcome.or(error.outcome), ..error })
-}
-
 /// Why a partition that readers cannot see yet gives no answer. `None` is one that was not
 /// started yet.
 pub(crate) fn not_serving(state: Option<State>) -> ApiError {
@@ -170,10 +162,10 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
             vec![("deadline", Fact::Time(deadline)), ("time", Fact::Time(time))]
         }
         // The original of a reused key has to be looked up: see the commands.
-        Refusal::KeyReused { .. }
-        | Refusal::PermissionDenied { .. }
-        | Refusal::AppNotFound
-        | Refusal::AppExists => Vec::new(),
+        Refusal::KeyReused { .. } | Refusal::PermissionDenied { .. } | Refusal::AppNotFound => {
+            Vec::new()
+        }
+        Refusal::AppExists { setting } => vec![("setting", text(setting))],
     }
 }
 

@@ -389,7 +389,10 @@ fn a_log_that_is_followed_goes_on_behind_a_restart_and_ends_when_interrupted() {
     assert!(lines.next().unwrap().unwrap().contains("\"Opened\""));
     kill_process(Pid::from_child(&tail), Signal::INT).unwrap();
     let ended = Ran::from(tail.wait_with_output().unwrap());
-    assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
+    assert_eq!(
+        (ended.code, ended.err.as_str()),
+        (Some(130), "{\"code\":\"INTERRUPTED\",\"message\":\"interrupted\",\"retryable\":true}\n")
+    );
 }
 
 #[test]

@@ -163,7 +163,11 @@ fn a_store_that_stops_is_said_at_once_and_again_at_the_end() {
     while said().is_empty() {
         std::thread::yield_now();
     }
-    assert!(said().starts_with("seriatim: the store has stopped, because a commit failed: No space"), "{}", said());
+    assert!(
+        said().starts_with("seriatim: the store has stopped, because a commit failed: No space"),
+        "{}",
+        said()
+    );
     assert!(said().contains("No space left on device"), "{}", said());
     dev.signal(Signal::TERM);
     let (status, last) = dev.ended();

@@ -19,7 +19,7 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
         (
             &["sequence", "define", "shop", "ticket", "--reset", "yearly"],
             "DEFINITION_CONFLICT",
-            "only a format",
+            "only the format of a sequence",
         ),
         (&["sequence", "show", "shop", "store-1", "nope"], "NOT_FOUND", ""),
         (

@@ -77,7 +77,25 @@ fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Defini
     };
     // Limits cannot be asked for: an app keeps those of the release that made it.
     let asked = AppSettings { limits: existing.limits, ..settings };
-    if asked == *existing { Ok(None) } else { Err(Refusal::AppExists) }
+    match differing(existing, &asked) {
+        None => Ok(None),
+        Some(setting) => Err(Refusal::AppExists { setting }),
+    }
+}
+
+/// The first setting of an app that two do not share, as it is called over HTTP.
+fn differing(existing: &AppSettings, asked: &AppSettings) -> Option<&'static str> {
+    let AppSettings { app, name, partitions, record_ids, trust_level, retention, keys_max, limits } =
+        asked;
+    let settings = [
+        (existing.partitions == *partitions, "partitions"),
+        (existing.record_ids == *record_ids, "record_ids"),
+        (existing.trust_level == *trust_level, "trust_level"),
+        (existing.retention == *retention, "idempotency_retention"),
+        (existing.keys_max == *keys_max, "idempotency_keys_max"),
+    ];
+    debug_assert_eq!((app, name, limits), (&existing.app, &existing.name, &existing.limits));
+    settings.into_iter().find(|(is_same, _)| !is_same).map(|(_, setting)| setting)
 }
 
 pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {

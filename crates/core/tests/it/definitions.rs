@@ -158,15 +158,16 @@ fn an_app_is_created_once_and_stays_as_it_is() {
     assert_eq!(system.define("shop", with(|_| ())), defined(1, 1));
     let before = state(&system.node);
     assert_eq!(system.define("shop", with(|_| ())), same(1, 1));
-    let others: [Different<'_>; 5] = [
-        &|app| app.partitions = 2,
-        &|app| app.record_ids = RecordIdScheme::Split,
-        &|app| app.trust_level = TrustLevel::One,
-        &|app| app.retention = Retention::Forever,
-        &|app| app.keys_max = 101,
+    let others: [(Different<'_>, &str); 5] = [
+        (&|app| app.partitions = 2, "partitions"),
+        (&|app| app.record_ids = RecordIdScheme::Split, "record_ids"),
+        (&|app| app.trust_level = TrustLevel::One, "trust_level"),
+        (&|app| app.retention = Retention::Forever, "idempotency_retention"),
+        (&|app| app.keys_max = 101, "idempotency_keys_max"),
     ];
-    for other in others {
-        assert_eq!(refusal(system.define("shop", with(other))), Refusal::AppExists);
+    for (other, setting) in others {
+        let refused = refusal(system.define("shop", with(other)));
+        assert_eq!(refused, Refusal::AppExists { setting });
     }
     // Limits cannot be asked for over HTTP. A release with others must still find the app the same.
     assert_eq!(system.define("shop", with(|app| app.limits.fields = 7)), same(1, 1));

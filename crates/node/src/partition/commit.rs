@@ -311,9 +311,9 @@ impl<R> Partition<R> {
             }
             // The machine is ahead of what is stored, so it is thrown away.
             CommitError::TooLarge(_) | CommitError::Full { .. } | CommitError::Unchecked(_) => {
-                let mut replies = answer(&Reply::NotWritten { why });
+                let mut replies = answer(&Reply::NotWritten { why: why.clone() });
                 replies.extend(self.restart());
-                self.failed_at = Some(now);
+                self.failed = Some((now, why));
                 replies
             }
         };

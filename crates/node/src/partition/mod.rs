@@ -60,8 +60,8 @@ pub struct Partition<R> {
     ticked_at: Time,
     /// Whether the last tick was full, so that more is due.
     has_more_due: bool,
-    /// When a commit failed and left the store as it was.
-    failed_at: Option<Time>,
+    /// When a commit failed and left the store as it was, and why.
+    failed: Option<(Time, String)>,
     observer: Option<Observer>,
 }
 
@@ -148,7 +148,7 @@ impl<R> Partition<R> {
             checkpointed_at: Time(0),
             ticked_at: Time(0),
             has_more_due: false,
-            failed_at: None,
+            failed: None,
             observer: None,
         }
     }
@@ -171,7 +171,11 @@ impl<R> Partition<R> {
         let is_told = is_told(&body);
         let refused = match &mut self.phase {
             Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
-            Phase::Actualizing(reading) => Some(Reply::Busy(Busy::Actualizing(reading.progress()))),
+            // Why it reads its log again is what whoever asks should know.
+            Phase::Actualizing(reading) => Some(match &self.failed {
+                Some((_, why)) => Reply::NotWritten { why: why.clone() },
+                None => Reply::Busy(Busy::Actualizing(reading.progress())),
+            }),
             Phase::Serving(machine) => match machine.sequencer_mut().admit() {
                 Ok(()) => None,
                 Err(SequencerBusy::Actualizing(progress)) => {
@@ -201,7 +205,7 @@ impl<R> Partition<R> {
             Phase::Stopped(_) => Step::idle(),
             // What made a commit fail lasts a while, such as a full disk.
             Phase::Actualizing(_)
-                if self.failed_at.is_some_and(|at| !has_passed(at, now, PAUSE)) =>
+                if self.failed.as_ref().is_some_and(|(at, _)| !has_passed(*at, now, PAUSE)) =>
             {
                 Step::idle()
             }
@@ -231,7 +235,7 @@ impl<R> Partition<R> {
 
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
-        self.failed_at = None;
+        self.failed = None;
         self.phase = Phase::Actualizing(Box::default());
         self.nodes.clear();
         if !planted::is(Bug::RestartKeepsCache) {

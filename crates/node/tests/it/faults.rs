@@ -2,10 +2,12 @@
 //! is told what is true.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use seriatim_node::{Reason, Reply, Settings, State};
 use seriatim_storage::Store;
-use seriatim_storage::faulty::{self, Dice, Fault, FaultyStore};
+use seriatim_storage::faulty::{self, Call, CallKind, Dice, Fault, FaultyStore, Schedule};
 use seriatim_testkit::core::{ShopSettings, command, events};
 use seriatim_types::{Command, Event, Key, Receipt};
 
@@ -187,6 +189,38 @@ fn new_names_do_not_push_out_what_a_later_entry_of_the_batch_needs() {
     }
     driver.settle();
     assert_eq!(driver.receipt(3).unwrap().first_offset.get(), 2);
+}
+
+/// A disk that has no room for commits while the flag is set.
+pub(crate) fn full_at_times() -> (Arc<AtomicBool>, Schedule) {
+    let is_full = Arc::new(AtomicBool::new(false));
+    let flag = is_full.clone();
+    let refuse = move |call: Call| {
+        (call.kind == CallKind::Commit && flag.load(Ordering::Relaxed)).then_some(Fault::Refuse)
+    };
+    (is_full, Box::new(refuse))
+}
+
+/// Whoever asked while the partition waited for room was told that it reads its log, 0 of 0 events.
+#[test]
+fn a_partition_whose_commit_failed_says_why_until_it_serves_again() {
+    let (is_full, schedule) = full_at_times();
+    let mut driver = Driver::new(Settings::default(), schedule);
+    driver.define(ShopSettings::default());
+    let ask = |key: u128| command("a", Key(key.to_be_bytes()), "1", events("{'name': 'E'}"));
+    is_full.store(true, Ordering::Relaxed);
+    driver.submit(1, &ask(1));
+    driver.step();
+    driver.submit(2, &ask(2));
+    let Some(Reply::NotWritten { why }) = driver.answers.get(&1) else {
+        panic!("there is no room: {:?}", driver.answers);
+    };
+    assert_eq!(driver.answers.get(&2), Some(&Reply::NotWritten { why: why.clone() }));
+    is_full.store(false, Ordering::Relaxed);
+    driver.settle();
+    driver.submit(3, &ask(1));
+    driver.settle();
+    assert_eq!(driver.receipt(3).unwrap().first_offset.get(), 1);
 }
 
 #[test]

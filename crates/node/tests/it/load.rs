@@ -1,6 +1,7 @@
 //! Too much to do, a disk that does not answer, a partition that has stopped: what others see.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -12,12 +13,15 @@ use seriatim_node::{
     schema,
 };
 use seriatim_storage::Batch;
+use seriatim_storage::faulty::FaultyStore;
+use seriatim_storage::memory::MemoryStore;
 use seriatim_testkit::core::name;
 use seriatim_types::{
     AppId, Incarnation, KindId, PartitionId, PartitionOffset, PartitionRef, Time, WorkspaceId,
     WorkspaceRef, WorkspaceRow,
 };
 
+use crate::faults::full_at_times;
 use crate::gate::Gate;
 use crate::node::{PATIENCE, ask, receipt, send, set_up};
 
@@ -48,6 +52,20 @@ fn a_flood_is_turned_away_with_the_reason_and_what_was_taken_is_carried_out() {
     drop(sender);
     let offsets: BTreeSet<u64> = replies.iter().map(|it| receipt(&it).first_offset.get()).collect();
     assert_eq!(offsets, (1..=50).collect(), "a command that is turned away takes no number");
+}
+
+/// A server on a disk that was almost full took all the time that it had to end.
+#[test]
+fn a_node_that_can_write_no_checkpoint_ends_all_the_same() {
+    let (is_full, schedule) = full_at_times();
+    let store = FaultyStore::new(Arc::new(MemoryStore::new(&schema())), schedule);
+    let settings = Settings { checkpoint_delay: Duration::from_secs(3600), ..Settings::default() };
+    let node = Node::open(Arc::new(store), Arc::new(SystemClock::new()), settings);
+    assert!(node.wait_until_ready(PATIENCE));
+    set_up(&node);
+    receipt(&send(&node, vec![ask("a", 1, "1")])[0]);
+    is_full.store(true, Ordering::Relaxed);
+    node.shutdown(PATIENCE).unwrap();
 }
 
 #[test]

@@ -270,7 +270,7 @@ fn refused_of(refusal: &Refusal) -> Refused {
         Refusal::DeadlineExceeded { deadline, time } => format!("{} at {}", deadline.0, time.0),
         Refusal::PermissionDenied { .. }
         | Refusal::AppNotFound
-        | Refusal::AppExists
+        | Refusal::AppExists { .. }
         | Refusal::SequenceExhausted { .. } => String::new(),
     };
     refuse(refusal.code(), about)

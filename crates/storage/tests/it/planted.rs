@@ -2,8 +2,8 @@
 //! real engine has had, and each must be found by the case that is about it.
 
 use std::ops::{Bound, ControlFlow};
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 use bytes::Bytes;
 use seriatim_storage::conformance::{self, Place};
@@ -60,6 +60,9 @@ const ALL: [(Bug, &str); 13] = [
     (Bug::FullDiskIsSilent, "a_full_disk_is_said_and_costs_nothing_that_was_acknowledged"),
 ];
 
+/// How long a commit that is alone waits for a second one.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// A place for stores with a bug.
 struct Planted {
     sound: Faulty,
@@ -69,6 +72,8 @@ struct Planted {
 struct PlantedStore {
     inner: Arc<dyn Store>,
     bug: Option<Bug>,
+    /// Commits that have checked their conditions.
+    checked: (Mutex<u32>, Condvar),
 }
 
 impl Place for Planted {
@@ -85,7 +90,7 @@ impl Place for Planted {
             _ => {}
         }
         let inner = Arc::from(opened?);
-        Ok(Box::new(PlantedStore { inner, bug: self.bug }))
+        Ok(Box::new(PlantedStore { inner, bug: self.bug, checked: Default::default() }))
     }
 
     fn lose_power(&self, store: Box<dyn Store>, seed: u64) -> bool {
@@ -116,7 +121,11 @@ impl Place for Planted {
     ) -> Option<Result<Box<dyn Store>, OpenError>> {
         let inner = self.sound.open_with_room(schema, room_bytes)?;
         let wrap = |inner: Box<dyn Store>| -> Box<dyn Store> {
-            Box::new(PlantedStore { inner: inner.into(), bug: self.bug })
+            Box::new(PlantedStore {
+                inner: inner.into(),
+                bug: self.bug,
+                checked: Default::default(),
+            })
         };
         Some(inner.map(wrap))
     }
@@ -178,7 +187,13 @@ impl Store for PlantedStore {
     fn commit(&self, batch: Batch) -> Result<(), CommitError> {
         if self.bug == Some(Bug::ConditionsAreRacy) {
             let writes = batch.resolve(&*self.inner, self.schema())?;
-            thread::yield_now();
+            // The gap is as long as it takes a second one to check its own.
+            let (count, more) = &self.checked;
+            let mut checked = count.lock().expect("nobody panics with it");
+            *checked += 1;
+            more.notify_all();
+            let alone = |checked: &mut u32| *checked < 2;
+            drop(more.wait_timeout_while(checked, PATIENCE, alone).expect("the same"));
             let mut unconditional = Batch::new();
             for write in writes {
                 match write.value {

@@ -75,6 +75,7 @@ impl Link {
     pub fn answered(&self, reply: &Reply) {
         match reply {
             Reply::Applied(_) => {}
+            Reply::Stopped(_) if planted::is(Bug::StoppedDoesNotBreak) => {}
             Reply::Busy(_)
             | Reply::NotWritten { .. }
             | Reply::Unknown { .. }

@@ -100,6 +100,8 @@ bugs! {
     CheckpointOneTooFar: "checkpoint-one-too-far", BornAtCommit;
     /// A checkpoint has the rows of workspaces, and forgets those of clients.
     CheckpointForgetsClients: "checkpoint-forgets-clients", BornAtCommit;
+    /// Nodes of trees stay in memory when a checkpoint holds them.
+    NodesKept: "nodes-kept", Limits;
     /// The node of a tree is stored before its hash is worked out.
     TreeNodeEmpty: "tree-node-empty", SameBytes;
     /// The numbers of a commit are flushed from the last to the first.
@@ -112,6 +114,14 @@ bugs! {
     StaleRowCache: "stale-row-cache", SameBytes;
     /// A partition that reads its log again after a failed commit keeps its cached rows.
     RestartKeepsCache: "restart-keeps-cache", SameBytes;
+    /// A partition that is restarted counts one commit as on its way that never lands.
+    RestartLeaksFlight: "restart-leaks-flight", Progress;
+    /// A partition whose commit met a full disk never leaves its pause.
+    PauseForEver: "pause-for-ever", Progress;
+    /// A commit that may have happened is answered as one that was not written.
+    FailedIsNotWritten: "failed-is-not-written", ThreeAnswers;
+    /// Numbers wait for a checkpoint until there is hardly room for more, also when they have been read.
+    CheckpointHardlyEver: "checkpoint-hardly-ever", BoundedStart;
     /// Replies leave before the sync of their commit.
     AnswerBeforeSync: "answer-before-sync", DurableFirst;
     /// Refusals and repetitions leave at once, and not when what they were decided on is durable.
@@ -120,6 +130,12 @@ bugs! {
     QueueUnbounded: "queue-unbounded", Limits;
     /// A command that is not written does not hold up those behind it.
     ChainNotBroken: "chain-not-broken", Order;
+    /// A command that finds its partition stopped does not hold up those behind it.
+    StoppedDoesNotBreak: "stopped-does-not-break", Order;
+    /// A partition that begins to serve is not sent what is in the outbox for it.
+    OutboxNotSentAgain: "outbox-not-sent-again", NothingSilent;
+    /// Of what is in the outbox only the first message is sent again.
+    OutboxFirstOnly: "outbox-first-only", NothingSilent;
     /// A message leaves the outbox when it was sent, whether or not it was taken.
     OutboxForgets: "outbox-forgets", NothingSilent;
     /// A subscription that catches up drops the last event before it is live.
@@ -173,6 +189,10 @@ pub enum Law {
     Order,
     /// Everything has a limit.
     Limits,
+    /// Start-up does not grow with the log.
+    BoundedStart,
+    /// What nothing keeps any more goes on.
+    Progress,
 }
 
 impl Law {
@@ -189,6 +209,8 @@ impl Law {
             Self::Conditions => "a condition holds or the command is refused",
             Self::Order => "one after another, in order",
             Self::Limits => "everything has a limit",
+            Self::BoundedStart => "start-up does not grow with the log",
+            Self::Progress => "what nothing keeps any more goes on",
         }
     }
 }

@@ -97,6 +97,7 @@ pub(crate) const ALL: &[&str] = &[
     "covered_pause_beyond_patience",
     "covered_one_way_cut",
     "covered_full_cut",
+    "covered_healed_within_a_process",
 ];
 
 /// What runs with these counts have not shown.

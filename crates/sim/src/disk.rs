@@ -83,6 +83,13 @@ impl Disk {
         &self.rows
     }
 
+    /// A row, without any fault.
+    pub(crate) fn row(&self, table: &str, key: &[u8]) -> Option<bytes::Bytes> {
+        let table = self.rows.schema().table(table).expect("a table of the node");
+        let row = seriatim_storage::Read::get(&*self.rows, table, key);
+        row.expect("rows in memory can be read")
+    }
+
     /// Visits all rows of a table, without any fault.
     pub(crate) fn scan(&self, table: &str, mut visit: impl FnMut(&[u8], &bytes::Bytes)) {
         let schema = self.rows.schema();

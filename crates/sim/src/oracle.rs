@@ -12,11 +12,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use bytes::Bytes;
-use seriatim_codec::{PartitionPrefix, Stored as _, Table, partition_key};
+use seriatim_codec::{
+    CheckpointHead, PartitionPrefix, Stored as _, Table, head_key, partition_key,
+};
 use seriatim_core::RowId;
 use seriatim_node::parts::prefix_of;
 use seriatim_testkit::core::Model;
-use seriatim_types::{PartitionRef, PartitionRow, Time};
+use seriatim_types::{Event, Key, PartitionOffset, PartitionRef, PartitionRow, Time};
 
 use crate::disk::Disk;
 use crate::server::{Batch, Seen};
@@ -32,12 +34,22 @@ struct Tracked {
     ahead: Model,
     /// The partition as it is behind each commit, in their order.
     line: VecDeque<Commit>,
+    /// Commands that were answered as not written, and were found in what is stored.
+    denied_and_stored: Vec<Key>,
 }
 
 struct Commit {
     behind: Model,
     /// Whether it is a maybe.
     is_maybe: bool,
+    /// Commands in it that were answered as not written.
+    denied: Vec<Key>,
+}
+
+impl Commit {
+    fn new(behind: Model, is_maybe: bool) -> Self {
+        Self { behind, is_maybe, denied: Vec::new() }
+    }
 }
 
 /// The rows of a partition that are no caches of the log.
@@ -55,7 +67,7 @@ impl Oracle {
                 let tracked = self.tracked(*partition);
                 compare(&mut tracked.ahead, *partition, batch)?;
                 let behind = tracked.ahead.clone();
-                tracked.line.push_back(Commit { behind, is_maybe: false });
+                tracked.line.push_back(Commit::new(behind, false));
             }
             Seen::Decided { partition, batch } => {
                 compare(&mut self.tracked(*partition).ahead, *partition, batch)?;
@@ -65,7 +77,7 @@ impl Oracle {
                 let mut tried = tracked.ahead.clone();
                 compare(&mut tried, *partition, batch)?;
                 if *is_maybe {
-                    tracked.line.push_back(Commit { behind: tried, is_maybe: true });
+                    tracked.line.push_back(Commit::new(tried, true));
                 } else {
                     tracked.read_again(*partition, &rows_of(disk, *partition))?;
                 }
@@ -104,6 +116,23 @@ impl Oracle {
         Ok(())
     }
 
+    /// A command was answered as not written. If it is in the last commit, and that is a maybe, it had
+    /// better not come true.
+    pub(crate) fn deny(&mut self, partition: PartitionRef, key: Key) {
+        let tracked = self.tracked(partition);
+        let before = tracked.ahead.log().len();
+        let Some(last) = tracked.line.back_mut().filter(|commit| commit.is_maybe) else { return };
+        let mut tried = last.behind.log().iter().skip(before);
+        if tried.any(|event| event.origin.as_ref().is_some_and(|origin| origin.key == key)) {
+            last.denied.push(key);
+        }
+    }
+
+    /// Commands that were answered as not written, and are stored.
+    pub(crate) fn denied_and_stored(&self) -> impl Iterator<Item = &Key> {
+        self.partitions.values().flat_map(|tracked| &tracked.denied_and_stored)
+    }
+
     /// What is stored now, of a server that has nothing to do, is what it should be.
     ///
     /// # Errors
@@ -124,6 +153,20 @@ impl Oracle {
         &self.tracked(partition).ahead
     }
 
+    /// The log of a partition, durable or not.
+    pub(crate) fn log_ahead(&self, partition: PartitionRef) -> &[Event] {
+        self.partitions.get(&partition).map_or(&[], |tracked| tracked.ahead.log())
+    }
+
+    /// The events that no checkpoint on the disk covers.
+    pub(crate) fn behind_checkpoint(&self, disk: &Disk, partition: PartitionRef) -> &[Event] {
+        let head = disk.row(Table::Numbers.name(), &head_key(prefix_of(partition)));
+        let head = head.and_then(|bytes| CheckpointHead::decode(&bytes).ok());
+        let covered = head.and_then(|head| head.through).map_or(0, PartitionOffset::get);
+        let covered = usize::try_from(covered).unwrap_or(usize::MAX);
+        self.log_ahead(partition).get(covered..).unwrap_or_default()
+    }
+
     /// What is known to be durable.
     pub(crate) fn settled(&self) -> impl Iterator<Item = (PartitionRef, &Model)> {
         self.partitions.iter().map(|(name, tracked)| (*name, &tracked.settled))
@@ -134,6 +177,7 @@ impl Oracle {
             settled: Model::new(partition),
             ahead: Model::new(partition),
             line: VecDeque::new(),
+            denied_and_stored: Vec::new(),
         })
     }
 }
@@ -151,6 +195,8 @@ impl Tracked {
             }
             self.line.pop_back();
         };
+        let denied = self.line.iter_mut().flat_map(|commit| std::mem::take(&mut commit.denied));
+        self.denied_and_stored.extend(denied);
         found.set_time(stored_time(rows, partition));
         self.ahead = found;
         Ok(())

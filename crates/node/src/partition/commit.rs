@@ -240,7 +240,9 @@ impl<R> Partition<R> {
         let Some(checkpoint) = checkpoint else { return };
         if is_written {
             self.machine().sequencer_mut().written(checkpoint);
-            self.nodes.clear();
+            if !planted::is(Bug::NodesKept) {
+                self.nodes.clear();
+            }
             self.checkpointed_at = now;
         } else {
             self.machine().sequencer_mut().not_written(checkpoint);
@@ -254,7 +256,9 @@ impl<R> Partition<R> {
         };
         // Nobody is turned away for rows that only wait for their time.
         let is_half_full = waiting >= self.settings.sequencer().unflushed_rows_max / 2;
-        is_half_full || has_passed(self.checkpointed_at, now, self.settings.checkpoint_delay)
+        let delay = self.settings.checkpoint_delay;
+        let is_time = has_passed(self.checkpointed_at, now, delay);
+        is_half_full || is_time && !planted::is(Bug::CheckpointHardlyEver)
     }
 
     /// What was committed waits for the disk.
@@ -300,7 +304,11 @@ impl<R> Partition<R> {
                 replies
             }
             CommitError::Failed(_) => {
-                let mut replies = answer(&Reply::Unknown { why: why.clone() });
+                let reply = match planted::is(Bug::FailedIsNotWritten) {
+                    true => Reply::NotWritten { why: why.clone() },
+                    false => Reply::Unknown { why: why.clone() },
+                };
+                let mut replies = answer(&reply);
                 replies.extend(self.stop(Reason::Store { what: why }));
                 replies
             }

@@ -95,6 +95,7 @@ pub struct Held {
     pub unflushed_rows_max: usize,
     pub cached_rows: usize,
     pub cached_workspaces: usize,
+    pub waiting_nodes: usize,
 }
 
 /// What a step has done and asks for.
@@ -205,7 +206,9 @@ impl<R> Partition<R> {
             Phase::Stopped(_) => Step::idle(),
             // What made a commit fail lasts a while, such as a full disk.
             Phase::Actualizing(_)
-                if self.failed.as_ref().is_some_and(|(at, _)| !has_passed(*at, now, PAUSE)) =>
+                if self.failed.as_ref().is_some_and(|(at, _)| {
+                    !has_passed(*at, now, PAUSE) || planted::is(Bug::PauseForEver)
+                }) =>
             {
                 Step::idle()
             }
@@ -236,6 +239,9 @@ impl<R> Partition<R> {
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
         self.failed = None;
+        if planted::is(Bug::RestartLeaksFlight) {
+            self.in_flight = self.in_flight.saturating_add(1);
+        }
         self.phase = Phase::Actualizing(Box::default());
         self.nodes.clear();
         if !planted::is(Bug::RestartKeepsCache) {
@@ -287,6 +293,7 @@ impl<R> Partition<R> {
             unflushed_rows_max: self.settings.sequencer().unflushed_rows_max,
             cached_rows: counters.cached_rows,
             cached_workspaces: self.cache.len(),
+            waiting_nodes: self.nodes.len(),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Memory and queues stay under their limits.
 
-use seriatim_types::PartitionRef;
+use seriatim_types::{Event, PartitionRef};
 
 use super::{Violation, show_partition};
 use crate::server::{Server, Usage};
@@ -10,6 +10,9 @@ const TOLD_MAX: usize = 64;
 
 /// Events that a subscription gives at a time, and has in memory.
 const PAGE_MAX: usize = 256;
+
+/// Levels of the highest tree.
+const LEVELS_MAX: usize = 64;
 
 pub(crate) fn check(server: &Server) -> Result<(), Violation> {
     let settings = server.settings();
@@ -30,6 +33,21 @@ pub(crate) fn check(server: &Server) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// The nodes of trees that wait for a checkpoint are those of the events that it does not cover.
+pub(crate) fn check_nodes(
+    partition: PartitionRef,
+    nodes: usize,
+    uncovered: &[Event],
+) -> Result<(), Violation> {
+    // Events complete less than two nodes each, and one for each level of a tree that was there.
+    let mut trees: Vec<_> = uncovered.iter().map(|event| event.workspace).collect();
+    trees.sort_unstable();
+    trees.dedup();
+    let most = uncovered.len().saturating_mul(2);
+    let most = most.saturating_add(trees.len().saturating_mul(LEVELS_MAX));
+    at_most(partition, "nodes of trees wait for a checkpoint", nodes, most)
 }
 
 /// A page of a subscription is as short as it must be.

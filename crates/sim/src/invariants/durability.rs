@@ -1,12 +1,12 @@
 //! Nothing that was acknowledged is lost: the events of a receipt are in the log, as it says.
 
 use super::{Violation, show_partition};
-use crate::client::{Asked, Ended};
+use crate::client::Asked;
 use crate::world::World;
 
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     for (number, asked) in world.asked.iter().enumerate() {
-        if let Some(Ended::Done(receipt)) = &asked.ended {
+        for receipt in &asked.receipts {
             let Asked { partition, command, .. } = asked;
             let log = world.oracle.settled().find(|(name, _)| name == partition);
             let place = usize::try_from(receipt.first_partition_offset.get()).unwrap_or(0);

@@ -1,6 +1,7 @@
 //! What must hold, whatever goes wrong: one file for each.
 
 pub(crate) mod bounded;
+pub(crate) mod definitions;
 pub(crate) mod durability;
 pub(crate) mod gap_free;
 pub(crate) mod linearizable;
@@ -11,6 +12,7 @@ pub(crate) mod patience;
 pub(crate) mod progress;
 pub(crate) mod reads;
 pub(crate) mod receipts;
+pub(crate) mod start_up;
 pub(crate) mod storage;
 pub(crate) mod subscriptions;
 pub(crate) mod trees;
@@ -43,6 +45,7 @@ pub(crate) fn at_the_end(world: &World) -> Result<(), Violation> {
         trees::check(world, partition, model)?;
     }
     storage::check(world)?;
+    definitions::check(world)?;
     durability::check(world)?;
     outcomes::check(world)?;
     order::check(world)?;

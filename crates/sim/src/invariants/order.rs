@@ -1,13 +1,65 @@
 //! The commands of one stream to one workspace are carried out in the order in which they were
-//! asked for.
+//! asked for: once one of them is not written, no later one is until all are sent anew.
 //!
 //! One that was sent again when its key was over is another one, and comes where it comes.
 
 use std::collections::BTreeMap;
 
+use seriatim_node::Reply;
+use seriatim_types::PartitionRef;
+
 use super::Violation;
 use crate::client::{Ended, Style};
+use crate::server::Handle;
 use crate::world::World;
+
+/// What the server has answered to the commands of each chain: those of one process, connection,
+/// partition and generation.
+#[derive(Debug, Default)]
+pub(crate) struct Chains(BTreeMap<(u64, u64, PartitionRef, u64), Answered>);
+
+#[derive(Debug, Default)]
+struct Answered {
+    last_decided: u64,
+    first_left: Option<u64>,
+}
+
+impl Chains {
+    /// The server answers a command: nothing behind the first that was not decided is decided.
+    pub(crate) fn answered(
+        &mut self,
+        life: u64,
+        partition: PartitionRef,
+        handle: &Handle,
+        reply: &Reply,
+    ) -> Result<(), Violation> {
+        let Handle::Client { connection, asked, place: Some((generation, place)), .. } = handle
+        else {
+            return Ok(());
+        };
+        let chain = self.0.entry((life, *connection, partition, *generation)).or_default();
+        match reply {
+            Reply::Applied(_) => chain.last_decided = chain.last_decided.max(*place),
+            Reply::Busy(_)
+            | Reply::NotWritten { .. }
+            | Reply::Unknown { .. }
+            | Reply::Stopped(_) => {
+                let first = chain.first_left.map_or(*place, |first| first.min(*place));
+                chain.first_left = Some(first);
+            }
+        }
+        match chain.first_left {
+            Some(first) if first < chain.last_decided => {
+                let what = format!(
+                    "#{asked} of connection {connection} is answered {reply:?}: of generation                      {generation} arrival {first} was not written, and {} was decided",
+                    chain.last_decided
+                );
+                Err(Violation::new("order", what))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
 
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     let mut last = BTreeMap::new();

@@ -9,7 +9,19 @@ use seriatim_types::Retention;
 
 use super::Violation;
 use crate::client::Ended;
+use crate::oracle::Oracle;
 use crate::world::World;
+
+/// What the server has answered as not written did not come to be stored by that attempt.
+pub(crate) fn check_denied(oracle: &Oracle) -> Result<(), Violation> {
+    match oracle.denied_and_stored().next() {
+        None => Ok(()),
+        Some(key) => {
+            let what = format!("{key:?} was answered as not written, and is stored");
+            Err(Violation::new("outcomes", what))
+        }
+    }
+}
 
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     let mut written = BTreeMap::new();

@@ -38,6 +38,8 @@ pub(crate) enum Handle {
         id: u64,
         asked: usize,
         link: Option<Link>,
+        /// The generation of a command of a stream, and where it comes among all that have arrived.
+        place: Option<(u64, u64)>,
     },
     /// Whoever defines things.
     Definer {
@@ -91,6 +93,8 @@ pub(crate) struct Server {
     /// Commits that wait for the disk, and those that the sync under way covers.
     waiting: Vec<(PartitionRef, Flight<Handle>)>,
     syncing: Vec<(PartitionRef, Flight<Handle>)>,
+    /// Counts the commands that have arrived.
+    arrived: u64,
     /// How many messages between partitions are not answered.
     deliveries: usize,
     observed: Arc<Mutex<Batch>>,
@@ -138,6 +142,7 @@ impl Server {
             behind: BTreeMap::new(),
             waiting: Vec::new(),
             syncing: Vec::new(),
+            arrived: 0,
             deliveries: 0,
             observed: Arc::default(),
             wishes: Vec::new(),
@@ -155,7 +160,9 @@ impl Server {
         generation: Option<u64>,
         (connection, id, asked): (u64, u64, usize),
     ) {
-        let handle = |link| Handle::Client { connection, id, asked, link };
+        self.arrived = self.arrived.saturating_add(1);
+        let place = generation.map(|generation| (generation, self.arrived));
+        let handle = |link| Handle::Client { connection, id, asked, link, place };
         let answer = |reply| Wish::Answer { partition, handle: handle(None), reply };
         let is_known = self.seats.contains_key(&partition);
         // As the server does before it knows the apps.

@@ -11,7 +11,7 @@ use seriatim_types::{
     Time, WorkspaceId, WorkspaceRef,
 };
 
-use super::{Happening, World};
+use super::{DefinitionEnd, Happening, World};
 use crate::agenda::Moment;
 use crate::answers::Answer;
 use crate::client::{Asked, Client, Ended, Stage, Style, error};
@@ -503,7 +503,16 @@ impl World {
         }
     }
 
-    pub(super) fn defined(&mut self, number: u64, is_done: bool) {
+    pub(super) fn defined(&mut self, number: u64, came_to: DefinitionEnd) {
+        let is_done = match came_to {
+            DefinitionEnd::Refused => true,
+            DefinitionEnd::Open => false,
+            // One who does not wait until all partitions have it goes on to the next one.
+            DefinitionEnd::Decided { version } => {
+                invariants::definitions::is_everywhere(self, version)
+                    || !self.is_healed && self.dice.below(4) == 0
+            }
+        };
         if is_done && number == self.definer.number {
             self.definer.current = None;
             if self.definer.opening.is_empty() {

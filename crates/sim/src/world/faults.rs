@@ -10,7 +10,7 @@ use seriatim_types::PartitionRef;
 use super::{Happening, World};
 use crate::client::Style;
 use crate::disk::End;
-use crate::invariants::Violation;
+use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::rates::{Rates, part_of};
 use crate::server::{JUMPS, Server};
@@ -115,8 +115,20 @@ impl World {
         self.disk.set_healed(true);
         self.clock.set(0);
         self.paused_until = now;
-        // What has stopped is restarted by somebody, and so is a process whose clock was wrong.
-        self.crash()
+        // A new process forgets whatever has got stuck in the old one, so half of them live on.
+        let is_ill = self.server.as_ref().is_some_and(|server| server.store().health().is_err());
+        let is_new = self.dice.below(2) == 0;
+        if is_new || is_ill || self.clock.now(now).is_none() {
+            return self.crash();
+        }
+        if self.server.is_some() {
+            self.count("covered_healed_within_a_process");
+        }
+        let stopped = self.server.iter().flat_map(Server::states);
+        let stopped = stopped.filter(|(_, state)| matches!(state, State::Stopped(_)));
+        let stopped: Vec<_> = stopped.map(|(partition, _)| partition).collect();
+        stopped.into_iter().for_each(|partition| self.restart(partition));
+        Ok(())
     }
 
     /// The process ends, and another one begins after a while.
@@ -144,6 +156,7 @@ impl World {
         self.paused_until = now;
         let reopened = self.oracle.reopen(&self.disk, loss.is_some());
         reopened.map_err(|what| Violation::new("durability", what))?;
+        invariants::outcomes::check_denied(&self.oracle)?;
         let delay = part_of(&mut self.dice, Duration::from_millis(800));
         self.agenda.after(delay, Happening::Begin);
         self.break_all();
@@ -176,6 +189,8 @@ impl World {
         if self.dice.below(2) == 0 {
             self.settings = settings(&mut self.dice);
         }
+        let delay = self.settings.checkpoint_delay;
+        self.checkpoint_delay_max = self.checkpoint_delay_max.max(delay);
         self.server = Some(Server::begin(self.disk.store().clone(), self.settings));
     }
 

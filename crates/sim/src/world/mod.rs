@@ -13,6 +13,8 @@ pub(crate) mod places;
 pub(crate) mod reading;
 mod serving;
 
+pub(crate) use self::serving::SHOP;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -29,6 +31,7 @@ use crate::answers::Answer;
 use crate::client::{Asked, Client};
 use crate::disk::Disk;
 use crate::follower::Follower;
+use crate::invariants::order::Chains;
 use crate::invariants::{self, Violation};
 use crate::network::Network;
 use crate::oracle::Oracle;
@@ -100,7 +103,7 @@ pub(crate) enum Happening {
     /// An answer reaches whoever defines things.
     Defined {
         number: u64,
-        is_done: bool,
+        came_to: DefinitionEnd,
     },
     /// A client does what it has to do.
     Client {
@@ -166,6 +169,8 @@ pub(crate) struct World {
     pub(crate) network: Network,
     pub(crate) disk: Disk,
     pub(crate) settings: Settings,
+    /// The longest time that numbers wait for a checkpoint, by the settings of any process.
+    pub(crate) checkpoint_delay_max: Duration,
     pub(crate) clock: Clock,
     /// The process that runs, if one does.
     pub(crate) server: Option<Server>,
@@ -194,6 +199,8 @@ pub(crate) struct World {
     pub(crate) followers: Vec<Follower>,
     pub(crate) definer: Definer,
     pub(crate) oracle: Oracle,
+    /// What the server has answered to the commands of each stream.
+    pub(crate) chains: Chains,
     pub(crate) is_healed: bool,
     pub(crate) counts: BTreeMap<&'static str, u64>,
 }
@@ -207,6 +214,17 @@ pub(crate) struct Definer {
     pub(crate) number: u64,
     /// How seldom something is defined once the app is there.
     pub(crate) rest: u64,
+}
+
+/// What came of a definition, as far as the system partition knows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DefinitionEnd {
+    /// It is decided. Whoever has asked waits until all partitions have the version.
+    Decided {
+        version: u64,
+    },
+    Refused,
+    Open,
 }
 
 impl World {
@@ -231,6 +249,7 @@ impl World {
             network: Network::default(),
             disk,
             settings,
+            checkpoint_delay_max: Duration::ZERO,
             clock: Clock::default(),
             server: None,
             life: 0,
@@ -251,6 +270,7 @@ impl World {
             followers: Vec::new(),
             definer,
             oracle: Oracle::default(),
+            chains: Chains::default(),
             is_healed: false,
             counts: BTreeMap::new(),
         };
@@ -332,7 +352,7 @@ impl World {
             Happening::Answered { client, life, connection, id, asked, answer } => {
                 self.answer_arrives((client, life), connection, (id, asked), answer)?;
             }
-            Happening::Defined { number, is_done } => self.defined(number, is_done),
+            Happening::Defined { number, came_to } => self.defined(number, came_to),
             Happening::Client { client, life } => self.client_acts(client, life)?,
             Happening::Broken { client, connection } => self.stream_breaks(client, connection),
             Happening::Read { reading } => self.read_arrives(reading)?,

@@ -8,14 +8,14 @@ use seriatim_storage::Store as _;
 use seriatim_testkit::core::Answer;
 use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
 
-use super::{Happening, World, covering};
+use super::{DefinitionEnd, Happening, World, covering};
 use crate::answers::answer;
 use crate::client::{Stage, Style};
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::oracle::show;
 use crate::rates::{happens, part_of};
-use crate::server::{Handle, Seen, Wish};
+use crate::server::{Handle, Seen, Usage, Wish};
 
 /// The app that everything is about.
 pub(crate) const SHOP: AppId = AppId(1);
@@ -83,9 +83,23 @@ impl World {
             right.map_err(|what| Violation::new("model", what))?;
         }
         for wish in wishes {
+            if let Wish::Answer { partition, handle, reply } = &wish {
+                self.chains.answered(self.life, *partition, handle, reply)?;
+                self.note_denied(*partition, handle, reply);
+            }
             self.fulfil_wish(wish);
         }
+        invariants::outcomes::check_denied(&self.oracle)?;
         self.check_server()
+    }
+
+    fn note_denied(&mut self, partition: PartitionRef, handle: &Handle, reply: &Reply) {
+        let (Handle::Client { asked, .. }, Reply::NotWritten { .. }) = (handle, reply) else {
+            return;
+        };
+        if let Some(asked) = self.asked.get(*asked) {
+            self.oracle.deny(partition, asked.command.key);
+        }
     }
 
     /// A refusal leaves no trace. Should nobody hear of it, the command is decided anew when it comes
@@ -174,16 +188,19 @@ impl World {
                 }
             }
             Handle::Definer { number } => {
-                let is_done = match reply {
-                    Reply::Applied(Outcome::Defined { .. } | Outcome::Refused(_)) => true,
+                let came_to = match reply {
+                    Reply::Applied(Outcome::Defined { version, .. }) => {
+                        DefinitionEnd::Decided { version }
+                    }
+                    Reply::Applied(Outcome::Refused(_)) => DefinitionEnd::Refused,
                     Reply::Applied(_)
                     | Reply::Busy(_)
                     | Reply::NotWritten { .. }
                     | Reply::Unknown { .. }
-                    | Reply::Stopped(_) => false,
+                    | Reply::Stopped(_) => DefinitionEnd::Open,
                 };
                 let delay = part_of(&mut self.dice, self.rates.way);
-                self.agenda.after(delay, Happening::Defined { number, is_done });
+                self.agenda.after(delay, Happening::Defined { number, came_to });
             }
             Handle::Outbox { .. } | Handle::Nobody => {}
         }
@@ -193,7 +210,12 @@ impl World {
     fn check_server(&mut self) -> Result<(), Violation> {
         let Some(server) = &self.server else { return Ok(()) };
         invariants::bounded::check(server)?;
+        for (partition, Usage { held, .. }) in server.usage() {
+            let waiting = self.oracle.behind_checkpoint(&self.disk, partition);
+            invariants::bounded::check_nodes(partition, held.waiting_nodes, waiting)?;
+        }
         for (partition, state) in server.states() {
+            invariants::start_up::check(self, partition, &state)?;
             if let State::Stopped(Reason::Violation { what }) = state {
                 let what = format!("partition {} has stopped: {what}", show(partition));
                 return Err(Violation::new("no_stop", what));

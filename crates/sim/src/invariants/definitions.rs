@@ -1,0 +1,59 @@
+//! What is defined holds in all partitions of its app: before whoever waits for it is told so, and in
+//! the end in any case.
+
+use seriatim_node::parts::{SYSTEM, outbox_of, partitions_of, prefix_of};
+use seriatim_node::{Reader, State};
+use seriatim_storage::Store as _;
+use seriatim_types::{Definitions, PartitionRef};
+
+use super::{Violation, show_partition};
+use crate::server::Server;
+use crate::world::{SHOP, World};
+
+/// Whether a version has reached all partitions, and is durable there.
+pub(crate) fn is_everywhere(world: &World, version: u64) -> bool {
+    let has_it = |partition| version_of(world, partition).is_some_and(|has| has >= version);
+    partitions_of(SHOP, world.partitions).all(has_it)
+}
+
+/// Looks at the partitions of a server that has nothing to do.
+pub(crate) fn check(world: &World) -> Result<(), Violation> {
+    let Some(server) = &world.server else { return Ok(()) };
+    let Some(view) = server.shared(SYSTEM).and_then(|shared| shared.view()) else { return Ok(()) };
+    let schema = server.store().schema();
+    let apps = Reader::new(&view, prefix_of(SYSTEM), schema).apps();
+    let apps = apps.map_err(|failed| wrong(format!("the apps cannot be read: {failed:?}")))?;
+    for Definitions { app, version, .. } in apps {
+        for partition in partitions_of(app.app, app.partitions) {
+            let name = show_partition(partition);
+            if !serves(server, partition) {
+                return Err(wrong(format!("partition {name} of an app does not serve")));
+            }
+            let has = version_of(world, partition);
+            if has != Some(version) {
+                let what = format!("partition {name} has version {has:?}, decided is {version}");
+                return Err(wrong(what));
+            }
+            let left = outbox_of(&view, schema, partition, None);
+            let left = left.map_err(|failed| wrong(format!("no outbox: {failed:?}")))?;
+            if !left.is_empty() {
+                return Err(wrong(format!("messages to partition {name} are left: {left:?}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn version_of(world: &World, partition: PartitionRef) -> Option<u64> {
+    let mut settled = world.oracle.settled();
+    let (_, model) = settled.find(|(name, _)| *name == partition)?;
+    model.definitions().map(|definitions| definitions.version)
+}
+
+fn serves(server: &Server, partition: PartitionRef) -> bool {
+    server.states().any(|(name, state)| name == partition && state == State::Serving)
+}
+
+fn wrong(what: String) -> Violation {
+    Violation::new("definitions", what)
+}

@@ -1,0 +1,35 @@
+//! Start-up does not grow with the log: what a partition reads of it was written within the time that
+//! numbers wait for a checkpoint.
+//!
+//! A commit that comes later takes a checkpoint along, which covers everything before it. So the
+//! events behind the last checkpoint are never further apart than that.
+
+use std::time::Duration;
+
+use seriatim_node::State;
+use seriatim_types::PartitionRef;
+
+use super::{Violation, show_partition};
+use crate::world::World;
+
+pub(crate) fn check(
+    world: &World,
+    partition: PartitionRef,
+    state: &State,
+) -> Result<(), Violation> {
+    let State::Actualizing(progress) = state else { return Ok(()) };
+    let events = usize::try_from(progress.total).unwrap_or(usize::MAX);
+    let log = world.oracle.log_ahead(partition);
+    let read = log.get(log.len().saturating_sub(events)..).unwrap_or_default();
+    let (Some(first), Some(last)) = (read.first(), read.last()) else { return Ok(()) };
+    let apart = Duration::from_millis(last.time.0.saturating_sub(first.time.0));
+    if apart <= world.checkpoint_delay_max {
+        return Ok(());
+    }
+    let (partition, most) = (show_partition(partition), world.checkpoint_delay_max);
+    let what = format!(
+        "partition {partition} reads {events} events of {apart:?} when it begins, and a checkpoint \
+         waits for {most:?} at most"
+    );
+    Err(Violation::new("start_up", what))
+}

@@ -142,6 +142,10 @@ bugs! {
     SubscriptionSeam: "subscription-seam", NothingSilent;
     /// A subscription begins one event before the place that was asked for.
     SubscriptionRepeats: "subscription-repeats", Order;
+    /// A subscription that has fallen behind is told to go on one event too late.
+    LaggedSkips: "lagged-skips", NothingSilent;
+    /// Where a client stands is read as of the last checkpoint.
+    ClientOfCheckpoint: "client-of-checkpoint", SameBytes;
     /// A reader is shown entities whose time is over.
     ReadSeesExpired: "read-sees-expired", SameBytes;
     /// The receipt of a repeated command has a proof against the log of today.

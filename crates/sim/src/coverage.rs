@@ -33,7 +33,12 @@ pub(crate) const ALL: &[&str] = &[
     "covered_read_of_a_receipt",
     "covered_read_of_a_head",
     "covered_read_of_a_sequence",
+    "covered_read_of_a_client",
+    "covered_read_of_a_record",
+    "covered_read_of_records",
+    "covered_read_of_two_heads",
     "covered_read_of_an_old_view",
+    "covered_follower_lagged",
     // What is refused.
     "covered_deadline_exceeded",
     "covered_idempotency_key_reused",

@@ -113,7 +113,12 @@ fn histories(place: &Place, all: &[Asked]) -> (Vec<Call<OnRegister>>, Vec<Call<O
                 let last = state.as_ref().and_then(|state| state.last).unwrap_or(0);
                 counters.push(Call { begun, ended, what: OnCounter::Read(last) });
             }
-            Found::Receipt(_) | Found::Head(_) => {}
+            Found::Receipt(_)
+            | Found::Head(_)
+            | Found::Client(_)
+            | Found::Record(_)
+            | Found::Records(_)
+            | Found::Consistency(_) => {}
         }
     }
     for asked in place.asked.iter().filter_map(|number| all.get(*number)) {

@@ -3,10 +3,11 @@
 
 use seriatim_codec::Stored as _;
 use seriatim_merkle::leaf_hash;
-use seriatim_node::{Head, ReadFailed, View};
+use seriatim_node::{ClientState, Head, ReadFailed, View};
 use seriatim_testkit::core::Model;
 use seriatim_types::{
-    Change, EntityRow, Event, PartitionOffset, PartitionRef, Time, Unknown, WorkspaceId,
+    Change, EntityKey, EntityRow, Event, Hash, PartitionOffset, PartitionRef, RecordClass, Time,
+    Unknown, WorkspaceId,
 };
 
 use super::{Violation, gap_free, show_partition, trees};
@@ -38,7 +39,11 @@ pub(crate) fn check(
         return Ok(());
     }
     let what = format!("{query:?} at {view:?} should find {expected:?}, and found {found:?}");
-    let invariant = if matches!(query, Query::Head { .. }) { "trees" } else { "reads" };
+    let invariant = if matches!(query, Query::Head { .. } | Query::Consistency { .. }) {
+        "trees"
+    } else {
+        "reads"
+    };
     Err(Violation::new(invariant, what))
 }
 
@@ -59,27 +64,7 @@ pub(crate) fn failed(query: &Query, failed: &ReadFailed) -> Violation {
 pub(crate) fn expected(model: &Model, query: &Query, now: Time) -> Found {
     let now = now.max(model.time());
     match query {
-        Query::Entity { workspace, key } => {
-            let mut changes = of(model, *workspace)
-                .rev()
-                .flat_map(|event| event.changes.iter().rev().map(move |change| (event, change)));
-            let row = changes.find_map(|(event, change)| match change {
-                Change::Set { key: of, version, value, expires_at } if of == key => {
-                    let (version, expires_at, value) = (*version, *expires_at, value.clone());
-                    let (offset, unknown) = (event.offset, Unknown::default());
-                    Some(Some(EntityRow { version, expires_at, offset, value, unknown }))
-                }
-                Change::Unset { key: of, .. } if of == key => Some(None),
-                Change::Set { .. }
-                | Change::Unset { .. }
-                | Change::Create { .. }
-                | Change::Update { .. }
-                | Change::Delete { .. }
-                | Change::Draw { .. }
-                | Change::Define(_) => None,
-            });
-            Found::Entity(row.flatten().filter(|row| row.is_present_at(now)))
-        }
+        Query::Entity { workspace, key } => Found::Entity(entity(model, *workspace, key, now)),
         Query::Receipt { workspace, client, key } => {
             let is_its = |event: &&Event| {
                 event.index == 0
@@ -96,8 +81,7 @@ pub(crate) fn expected(model: &Model, query: &Query, now: Time) -> Found {
             Found::Receipt(event.and_then(|it| model.receipt(it.partition_offset)).cloned())
         }
         Query::Head { workspace } => {
-            let leaves: Vec<_> =
-                of(model, *workspace).map(|event| leaf_hash(&event.to_bytes())).collect();
+            let leaves = leaves_of(model, *workspace);
             let size = u64::try_from(leaves.len()).unwrap_or(u64::MAX);
             Found::Head(Head { size, root: trees::root_of(&leaves) })
         }
@@ -110,10 +94,65 @@ pub(crate) fn expected(model: &Model, query: &Query, now: Time) -> Found {
                 let drawn = of(model, *workspace).rev().flat_map(|it| it.numbers.iter().rev());
                 let mut drawn = drawn.filter(|it| it.sequence == defined.id && it.year == *year);
                 let last = drawn.next().map(|drawn| drawn.number.get());
-                Standing { last, next: gap_free::next(model, defined.id, last) }
+                let next = gap_free::next(model, defined.id, last);
+                let next =
+                    next.and_then(|next| Some((next, model.text_of(defined, next, *year, now)?)));
+                Standing { last, next }
             }))
         }
+        Query::Client { workspace, client } => {
+            let is_its = |event: &&Event| {
+                event.origin.as_ref().is_some_and(|origin| origin.client == *client)
+            };
+            let last = of(model, *workspace).rfind(is_its);
+            Found::Client(last.and_then(|event| {
+                let last_client_sequence = event.origin.as_ref()?.client_sequence;
+                Some(ClientState { last_client_sequence, last_offset: event.offset })
+            }))
+        }
+        Query::Record { workspace, id } => {
+            let mut records = model.records(*workspace);
+            Found::Record(records.find_map(|(of, row)| (of == *id).then_some(row)))
+        }
+        Query::Records { workspace, kind, from, limit } => {
+            let listed = model.records(*workspace).filter(|(id, row)| {
+                row.kind == *kind && row.class == RecordClass::C && id.get() >= *from
+            });
+            Found::Records(listed.take(*limit).collect())
+        }
+        Query::Consistency { workspace, from, to } => {
+            let leaves = leaves_of(model, *workspace);
+            let root = |size: u64| leaves.get(..usize::try_from(size).ok()?).map(trees::root_of);
+            Found::Consistency(root(*from).zip(root(*to)).map(|(from, to)| (from, to, true)))
+        }
     }
+}
+
+/// An entity, by the last event that has changed it.
+fn entity(model: &Model, workspace: WorkspaceId, key: &EntityKey, now: Time) -> Option<EntityRow> {
+    let mut changes = of(model, workspace)
+        .rev()
+        .flat_map(|event| event.changes.iter().rev().map(move |change| (event, change)));
+    let row = changes.find_map(|(event, change)| match change {
+        Change::Set { key: of, version, value, expires_at } if of == key => {
+            let (version, expires_at, value) = (*version, *expires_at, value.clone());
+            let (offset, unknown) = (event.offset, Unknown::default());
+            Some(Some(EntityRow { version, expires_at, offset, value, unknown }))
+        }
+        Change::Unset { key: of, .. } if of == key => Some(None),
+        Change::Set { .. }
+        | Change::Unset { .. }
+        | Change::Create { .. }
+        | Change::Update { .. }
+        | Change::Delete { .. }
+        | Change::Draw { .. }
+        | Change::Define(_) => None,
+    });
+    row.flatten().filter(|row| row.is_present_at(now))
+}
+
+fn leaves_of(model: &Model, workspace: WorkspaceId) -> Vec<Hash> {
+    of(model, workspace).map(|event| leaf_hash(&event.to_bytes())).collect()
 }
 
 /// The events of a workspace.

@@ -2,7 +2,7 @@
 
 use seriatim_node::Log;
 use seriatim_testkit::core::Model;
-use seriatim_types::Event;
+use seriatim_types::{Event, WorkspaceId, WorkspaceRef};
 
 use super::Violation;
 use crate::follower::Follower;
@@ -16,6 +16,16 @@ pub(crate) fn check_next(follower: &Follower, event: &Event) -> Result<(), Viola
         return Ok(());
     }
     let what = format!("{:?}: behind {} comes {offset}", follower.log, follower.next());
+    Err(Violation::new("subscriptions", what))
+}
+
+/// One who has fallen behind is told to go on behind the last event that was given.
+pub(crate) fn check_lagged(follower: &Follower, resume_from: u64) -> Result<(), Violation> {
+    let next = follower.next();
+    if resume_from == next {
+        return Ok(());
+    }
+    let what = format!("{:?}: waits for {next}, and is to go on from {resume_from}", follower.log);
     Err(Violation::new("subscriptions", what))
 }
 
@@ -37,7 +47,8 @@ pub(crate) fn check(world: &World) -> Result<(), Violation> {
     for follower in &world.followers {
         let settled = world.oracle.settled().find(|(name, _)| *name == follower.partition);
         let expected = settled.map(|(_, model)| {
-            let of_log = model.log().iter().filter(|event| is_of(follower, event));
+            let workspace = workspace_of(follower, model);
+            let of_log = model.log().iter().filter(|event| is_of(follower, workspace, event));
             of_log.cloned().collect::<Vec<_>>()
         });
         if expected.unwrap_or_default() != follower.given {
@@ -50,16 +61,26 @@ pub(crate) fn check(world: &World) -> Result<(), Violation> {
 
 /// The last offset of the log that is followed.
 pub(crate) fn last(follower: &Follower, model: &Model) -> u64 {
-    let mut of_log = model.log().iter().rev().filter(|event| is_of(follower, event));
+    let workspace = workspace_of(follower, model);
+    let mut of_log = model.log().iter().rev().filter(|event| is_of(follower, workspace, event));
     of_log.next().map_or(0, |event| offset(follower, event))
 }
 
-fn is_of(follower: &Follower, event: &Event) -> bool {
+/// The workspace that is followed, if there is one by that name.
+fn workspace_of(follower: &Follower, model: &Model) -> Option<WorkspaceId> {
     match &follower.log {
-        Log::Partition(_) => true,
-        Log::Workspace(seriatim_types::WorkspaceRef::Id(id)) => event.workspace == *id,
-        Log::Workspace(seriatim_types::WorkspaceRef::Name(_)) => false,
+        Log::Partition(_) => None,
+        Log::Workspace(WorkspaceRef::Id(id)) => Some(*id),
+        Log::Workspace(WorkspaceRef::Name(name)) => {
+            let mut log = model.log().iter();
+            let first = log.find(|event| event.workspace_name.as_ref() == Some(name));
+            first.map(|event| event.workspace)
+        }
     }
+}
+
+fn is_of(follower: &Follower, workspace: Option<WorkspaceId>, event: &Event) -> bool {
+    matches!(follower.log, Log::Partition(_)) || workspace == Some(event.workspace)
 }
 
 fn offset(follower: &Follower, event: &Event) -> u64 {

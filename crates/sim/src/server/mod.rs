@@ -316,6 +316,11 @@ impl Server {
         })
     }
 
+    /// How many nodes of trees wait for a checkpoint in a partition.
+    pub(crate) fn waiting_nodes(&self, name: PartitionRef) -> usize {
+        self.seats.get(&name).map_or(0, |seat| seat.partition.held().waiting_nodes)
+    }
+
     /// Whether nothing is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.waiting.is_empty() && self.seats.values().all(|seat| seat.unanswered == 0)

@@ -43,6 +43,7 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
         checkpoint_delay: milliseconds(pick(&[0, 5, 100, 10_000])),
         tick_interval: milliseconds(pick(&[50, 1_000])),
         actualize_events: pick(&[1, 7, 512]),
+        subscription_lag_max: u64::try_from(pick(&[1, 8, 100_000])).unwrap_or(u64::MAX),
         ..Settings::default()
     }
 }

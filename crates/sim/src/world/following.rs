@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use seriatim_node::parts::prefix_of;
-use seriatim_node::{Log, Subscription};
+use seriatim_node::{Log, SubscribeError, Subscription};
 use seriatim_storage::Store as _;
-use seriatim_types::{Event, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
+use seriatim_types::{Event, Name, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
 
 use super::serving::SHOP;
 use super::{Happening, World};
@@ -26,6 +26,9 @@ impl World {
         let hot = WorkspaceRef::Id(WorkspaceId(7));
         let partition = self.partition_of(&hot);
         self.followers.push(Follower::new(partition, Log::Workspace(hot)));
+        let named = WorkspaceRef::Name(Name::new("store-0").expect("a short name"));
+        let partition = self.partition_of(&named);
+        self.followers.push(Follower::new(partition, Log::Workspace(named)));
         for follower in 0..self.followers.len() {
             self.reconnect(follower);
         }
@@ -42,19 +45,20 @@ impl World {
     }
 
     /// The server gives a follower what there is.
-    pub(super) fn follow(&mut self, index: usize, connection: u64) {
+    pub(super) fn follow(&mut self, index: usize, connection: u64) -> Result<(), Violation> {
         let now = self.agenda.now();
         let again = Happening::Follow { follower: index, connection };
-        let Some(follower) = self.followers.get_mut(index) else { return };
+        let Some(follower) = self.followers.get_mut(index) else { return Ok(()) };
         if follower.connection != connection {
-            return;
+            return Ok(());
         }
         let shared = self.server.as_ref().and_then(|server| server.shared(follower.partition));
         if let (None, Some(shared), Some(server)) = (&follower.subscription, shared, &self.server) {
             let (prefix, log) = (prefix_of(follower.partition), follower.log.clone());
             let (shared, schema) = (shared.clone(), server.store().schema().clone());
             let from = follower.next();
-            let subscription = Subscription::new(shared, schema, prefix, log, from, 100_000);
+            let lag_max = server.settings().subscription_lag_max;
+            let subscription = Subscription::new(shared, schema, prefix, log, from, lag_max);
             follower.subscription = Some(subscription);
         }
         let taken = follower.subscription.as_mut().map(Subscription::take);
@@ -67,12 +71,18 @@ impl World {
                 self.agenda.after(delay, page);
                 self.agenda.at(now.saturating_add(delay), again);
             }
+            Some(Err(SubscribeError::Lagged { resume_from, .. })) => {
+                invariants::subscriptions::check_lagged(follower, resume_from)?;
+                self.count("covered_follower_lagged");
+                self.reconnect(index);
+            }
             Some(Err(_)) => self.reconnect(index),
             Some(Ok(_)) | None => {
                 let delay = part_of(&mut self.dice, LOOK).saturating_add(Duration::from_millis(1));
                 self.agenda.after(self.quiet_for().saturating_add(delay), again);
             }
         }
+        Ok(())
     }
 
     pub(super) fn page_arrives(

@@ -363,7 +363,7 @@ impl World {
                 self.read_answered(reading, offset, found)?;
             }
             Happening::Definer => self.definer_acts(),
-            Happening::Follow { follower, connection } => self.follow(follower, connection),
+            Happening::Follow { follower, connection } => self.follow(follower, connection)?,
             Happening::Page { follower, connection, events } => {
                 self.page_arrives(follower, connection, events)?;
             }

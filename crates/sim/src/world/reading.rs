@@ -8,12 +8,13 @@
 
 use std::time::Duration;
 
+use seriatim_merkle::{ProofError, verify_consistency};
 use seriatim_node::parts::{causes, prefix_of};
-use seriatim_node::{Head, ReadFailed, Reader, View};
+use seriatim_node::{ClientState, Consistency, Head, ReadFailed, Reader, View};
 use seriatim_storage::{Schema, Store as _};
 use seriatim_types::{
-    ClientId, CommandChange, EntityKey, EntityRow, Key, Name, PartitionOffset, PartitionRef,
-    Receipt, Time, WorkspaceId, WorkspaceRef, Year,
+    ClientId, CommandChange, EntityKey, EntityRow, Hash, Key, Name, Number, PartitionOffset,
+    PartitionRef, Receipt, RecordRow, Time, WorkspaceId, WorkspaceRef, Year,
 };
 
 use super::places::{COUNTER, register};
@@ -34,6 +35,10 @@ pub(crate) enum Query {
     Receipt { workspace: WorkspaceId, client: ClientId, key: Key },
     Head { workspace: WorkspaceId },
     Sequence { workspace: WorkspaceId, name: Name, year: Option<Year> },
+    Client { workspace: WorkspaceId, client: ClientId },
+    Record { workspace: WorkspaceId, id: Number },
+    Records { workspace: WorkspaceId, kind: Name, from: u64, limit: usize },
+    Consistency { workspace: WorkspaceId, from: u64, to: u64 },
 }
 
 /// What is found.
@@ -43,13 +48,19 @@ pub(crate) enum Found {
     Receipt(Option<Receipt>),
     Head(Head),
     Sequence(Option<Standing>),
+    Client(Option<ClientState>),
+    Record(Option<RecordRow>),
+    Records(Vec<(Number, RecordRow)>),
+    /// Both roots, and whether the proof holds; `None` if there are not as many events.
+    Consistency(Option<(Hash, Hash, bool)>),
 }
 
 /// Where a sequence stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Standing {
     pub(crate) last: Option<u64>,
-    pub(crate) next: Option<u64>,
+    /// The number that comes next, and its text.
+    pub(crate) next: Option<(u64, String)>,
 }
 
 /// A read that a client waits for.
@@ -230,7 +241,30 @@ impl World {
         };
         let workspace = receipt.workspace;
         let head = Query::Head { workspace };
-        let query = match self.dice.below(6) {
+        let (drawn, from, limit) =
+            (self.dice.below(10), self.dice.below(4), self.dice.index_below(4));
+        let created = asked.command.events.iter().flat_map(|event| &event.changes);
+        let kind = created.clone().find_map(|change| match change {
+            CommandChange::Create { kind, .. } => Some(kind.clone()),
+            CommandChange::Update { .. }
+            | CommandChange::Delete { .. }
+            | CommandChange::Set { .. }
+            | CommandChange::Unset { .. }
+            | CommandChange::Draw { .. } => None,
+        });
+        let id = receipt.ids.last().map(|(_, id)| *id);
+        let query = match drawn {
+            6 => Query::Client { workspace, client: asked.command.client.clone() },
+            7 => {
+                let to = receipt.last_offset.get();
+                Query::Consistency { workspace, from: to.saturating_sub(from), to }
+            }
+            8 => id.map_or(head, |id| Query::Record { workspace, id }),
+            9 => kind.map_or(head, |kind| {
+                // From the beginning on, or from behind some record.
+                let from = id.filter(|_| from == 0).map_or(0, Number::get);
+                Query::Records { workspace, kind, from, limit: limit.saturating_add(1) }
+            }),
             0 => head,
             1 => {
                 let (client, key) = (asked.command.client.clone(), asked.command.key);
@@ -286,7 +320,11 @@ impl Query {
             Self::Entity { workspace, .. }
             | Self::Receipt { workspace, .. }
             | Self::Head { workspace }
-            | Self::Sequence { workspace, .. } => *workspace,
+            | Self::Sequence { workspace, .. }
+            | Self::Client { workspace, .. }
+            | Self::Record { workspace, .. }
+            | Self::Records { workspace, .. }
+            | Self::Consistency { workspace, .. } => *workspace,
         }
     }
 
@@ -297,6 +335,10 @@ impl Query {
             Self::Receipt { .. } => "covered_read_of_a_receipt",
             Self::Head { .. } => "covered_read_of_a_head",
             Self::Sequence { .. } => "covered_read_of_a_sequence",
+            Self::Client { .. } => "covered_read_of_a_client",
+            Self::Record { .. } => "covered_read_of_a_record",
+            Self::Records { .. } => "covered_read_of_records",
+            Self::Consistency { .. } => "covered_read_of_two_heads",
         }
     }
 }
@@ -316,8 +358,23 @@ fn read(view: &View, reading: &Reading, now: Time, schema: &Schema) -> Result<Fo
             let state = reader.sequence(&workspace, name, *year, now)?;
             Found::Sequence(state.map(|state| Standing {
                 last: state.last.map(seriatim_types::Number::get),
-                next: state.next.map(|(next, _)| next.get()),
+                next: state.next.map(|(next, text)| (next.get(), text)),
             }))
+        }
+        Query::Client { workspace, client } => Found::Client(reader.client(*workspace, client)?),
+        Query::Record { workspace, id } => Found::Record(reader.record(*workspace, *id)?),
+        Query::Records { workspace, kind, from, limit } => {
+            Found::Records(reader.records(*workspace, kind, *from, *limit)?)
+        }
+        Query::Consistency { workspace, from, to } => {
+            Found::Consistency(match reader.consistency(*workspace, *from, *to) {
+                Ok(Consistency { path, from_root, to_root }) => {
+                    let proved = verify_consistency(*from, *to, &from_root, &to_root, &path);
+                    Some((from_root, to_root, proved.is_ok()))
+                }
+                Err(ProofError::OutOfRange { .. }) => None,
+                Err(ProofError::Nodes(failed)) => return Err(failed),
+            })
         }
     })
 }

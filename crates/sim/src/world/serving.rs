@@ -15,7 +15,7 @@ use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::oracle::show;
 use crate::rates::{happens, part_of};
-use crate::server::{Handle, Seen, Usage, Wish};
+use crate::server::{Handle, Seen, Server, Wish};
 
 /// The app that everything is about.
 pub(crate) const SHOP: AppId = AppId(1);
@@ -210,12 +210,9 @@ impl World {
     fn check_server(&mut self) -> Result<(), Violation> {
         let Some(server) = &self.server else { return Ok(()) };
         invariants::bounded::check(server)?;
-        for (partition, Usage { held, .. }) in server.usage() {
-            let waiting = self.oracle.behind_checkpoint(&self.disk, partition);
-            invariants::bounded::check_nodes(partition, held.waiting_nodes, waiting)?;
-        }
         for (partition, state) in server.states() {
             invariants::start_up::check(self, partition, &state)?;
+            self.check_nodes(server, partition, &state)?;
             if let State::Stopped(Reason::Violation { what }) = state {
                 let what = format!("partition {} has stopped: {what}", show(partition));
                 return Err(Violation::new("no_stop", what));
@@ -228,6 +225,20 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// One that has stopped may have written a checkpoint without knowing it.
+    fn check_nodes(
+        &self,
+        server: &Server,
+        partition: PartitionRef,
+        state: &State,
+    ) -> Result<(), Violation> {
+        if matches!(state, State::Stopped(_)) {
+            return Ok(());
+        }
+        let uncovered = self.oracle.behind_checkpoint(&self.disk, partition);
+        invariants::bounded::check_nodes(partition, server.waiting_nodes(partition), uncovered)
     }
 
     /// The partition of a workspace.

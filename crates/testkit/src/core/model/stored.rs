@@ -10,11 +10,12 @@ use seriatim_merkle::{Frontier, empty_root, leaf_hash, node_hash};
 use seriatim_sequencer::{Row, RowKey, Series};
 use seriatim_types::{
     EntityRow, Hash, Incarnation, Inclusion, KeyRow, KindId, Number, PartitionOffset, PartitionRow,
-    RecordClass, RecordRow, SequenceId, Unknown, WorkspaceId, WorkspaceRow,
+    RecordClass, RecordRow, SequenceDefinition, SequenceId, Time, Unknown, WorkspaceId,
+    WorkspaceRow, Year,
 };
 
-use super::numbers::OFFSETS;
-use super::{Answer, Applied, Model, Refused, Workspace, refuse};
+use super::numbers::{OFFSETS, show, year_of};
+use super::{Answer, Applied, Model, Record, Refused, Workspace, refuse};
 use crate::core::Node;
 
 /// A client's count of its commands, and the place of its last event: the ids of their series.
@@ -87,6 +88,29 @@ impl Model {
         events.map(|event| leaf_hash(&event.to_bytes())).collect()
     }
 
+    /// The records of a workspace, by their ids.
+    pub fn records(
+        &self,
+        workspace: WorkspaceId,
+    ) -> impl Iterator<Item = (Number, RecordRow)> + use<'_> {
+        let held = self.state.workspaces.get(&workspace.0);
+        let records = held.into_iter().flat_map(|held| &held.records);
+        records.map(|(id, record)| (number(*id), record_row(record)))
+    }
+
+    /// The text of a number of a sequence, in a year or at a time.
+    #[must_use]
+    pub fn text_of(
+        &self,
+        defined: &SequenceDefinition,
+        number: u64,
+        year: Option<Year>,
+        now: Time,
+    ) -> Option<String> {
+        let year = year.unwrap_or_else(|| year_of(now.0, defined.utc_offset_minutes));
+        show(&defined.format, number, year)
+    }
+
     /// All rows but those of numbers and trees, which are caches of the log.
     #[must_use]
     pub fn rows(&self) -> BTreeMap<RowId, Bytes> {
@@ -141,6 +165,19 @@ impl Model {
     }
 }
 
+fn record_row(it: &Record) -> RecordRow {
+    let fields = it.fields.iter().map(|(name, text)| (name.clone(), text.clone().into()));
+    RecordRow {
+        kind: it.kind.clone(),
+        class: it.class,
+        parent: it.parent.map(number),
+        version: it.version,
+        offset: number(it.offset),
+        fields: fields.collect(),
+        unknown: Unknown::default(),
+    }
+}
+
 fn put_workspace<T>(
     put: &mut impl FnMut(Table, Bytes, Bytes) -> T,
     prefix: PartitionPrefix,
@@ -152,17 +189,8 @@ fn put_workspace<T>(
     put(Table::Partition, seriatim_codec::workspace_row_key(prefix, id), row.to_bytes());
     for (record, it) in &held.records {
         let record = number(*record);
-        let fields = it.fields.iter().map(|(name, text)| (name.clone(), text.clone().into()));
-        let row = RecordRow {
-            kind: it.kind.clone(),
-            class: it.class,
-            parent: it.parent.map(number),
-            version: it.version,
-            offset: number(it.offset),
-            fields: fields.collect(),
-            unknown: unknown(),
-        };
-        put(Table::Records, seriatim_codec::record_key(prefix, id, record), row.to_bytes());
+        let row = record_row(it).to_bytes();
+        put(Table::Records, seriatim_codec::record_key(prefix, id, record), row);
         if it.class == RecordClass::C {
             let key = seriatim_codec::record_of_kind_key(prefix, id, &it.kind, record);
             put(Table::Records, key, Bytes::new());

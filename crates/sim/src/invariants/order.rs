@@ -51,7 +51,8 @@ impl Chains {
         match chain.first_left {
             Some(first) if first < chain.last_decided => {
                 let what = format!(
-                    "#{asked} of connection {connection} is answered {reply:?}: of generation                      {generation} arrival {first} was not written, and {} was decided",
+                    "#{asked} of connection {connection} is answered {reply:?}: of generation \
+                     {generation} arrival {first} was not written, and {} was decided",
                     chain.last_decided
                 );
                 Err(Violation::new("order", what))

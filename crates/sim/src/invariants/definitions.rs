@@ -2,26 +2,28 @@
 //! the end in any case.
 
 use seriatim_node::parts::{SYSTEM, outbox_of, partitions_of, prefix_of};
-use seriatim_node::{Reader, State};
+use seriatim_node::{ReadFailed, Reader, State};
 use seriatim_storage::Store as _;
-use seriatim_types::{Definitions, PartitionRef};
+use seriatim_types::{AppId, Definitions, PartitionRef};
 
 use super::{Violation, show_partition};
 use crate::server::Server;
-use crate::world::{SHOP, World};
+use crate::world::World;
 
-/// Whether a version has reached all partitions, and is durable there.
-pub(crate) fn is_everywhere(world: &World, version: u64) -> bool {
+/// Whether a version of an app's definitions has reached all its partitions, and is durable there.
+pub(crate) fn is_everywhere(world: &World, app: AppId, version: u64) -> bool {
     let has_it = |partition| version_of(world, partition).is_some_and(|has| has >= version);
-    partitions_of(SHOP, world.partitions).all(has_it)
+    let apps = world.server.as_ref().and_then(|server| apps(server)?.ok());
+    let decided = apps.and_then(|apps| apps.into_iter().find(|decided| decided.app.app == app));
+    decided.is_some_and(|decided| partitions_of(app, decided.app.partitions).all(has_it))
 }
 
 /// Looks at the partitions of a server that has nothing to do.
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     let Some(server) = &world.server else { return Ok(()) };
     let Some(view) = server.shared(SYSTEM).and_then(|shared| shared.view()) else { return Ok(()) };
+    let Some(apps) = apps(server) else { return Ok(()) };
     let schema = server.store().schema();
-    let apps = Reader::new(&view, prefix_of(SYSTEM), schema).apps();
     let apps = apps.map_err(|failed| wrong(format!("the apps cannot be read: {failed:?}")))?;
     for Definitions { app, version, .. } in apps {
         for partition in partitions_of(app.app, app.partitions) {
@@ -42,6 +44,12 @@ pub(crate) fn check(world: &World) -> Result<(), Violation> {
         }
     }
     Ok(())
+}
+
+/// The apps with what was decided for them; `None` before they can be read.
+fn apps(server: &Server) -> Option<Result<Vec<Definitions>, ReadFailed>> {
+    let view = server.shared(SYSTEM)?.view()?;
+    Some(Reader::new(&view, prefix_of(SYSTEM), server.store().schema()).apps())
 }
 
 fn version_of(world: &World, partition: PartitionRef) -> Option<u64> {

@@ -508,8 +508,8 @@ impl World {
             DefinitionEnd::Refused => true,
             DefinitionEnd::Open => false,
             // One who does not wait until all partitions have it goes on to the next one.
-            DefinitionEnd::Decided { version } => {
-                invariants::definitions::is_everywhere(self, version)
+            DefinitionEnd::Decided { app, version } => {
+                invariants::definitions::is_everywhere(self, app, version)
                     || !self.is_healed && self.dice.below(4) == 0
             }
         };

@@ -13,8 +13,6 @@ pub(crate) mod places;
 pub(crate) mod reading;
 mod serving;
 
-pub(crate) use self::serving::SHOP;
-
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -22,7 +20,7 @@ use seriatim_node::{Settings, State};
 use seriatim_storage::faulty::Dice;
 use seriatim_testkit::core::{Model, Requests};
 use seriatim_types::{
-    Declare, Define, DefineRequest, Fingerprint, Key, NUMBER_MAX, Name, PartitionRef, Reset,
+    AppId, Declare, Define, DefineRequest, Fingerprint, Key, NUMBER_MAX, Name, PartitionRef, Reset,
     Retention, Time,
 };
 
@@ -219,8 +217,9 @@ pub(crate) struct Definer {
 /// What came of a definition, as far as the system partition knows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DefinitionEnd {
-    /// It is decided. Whoever has asked waits until all partitions have the version.
+    /// It is decided. Whoever has asked waits until all partitions of the app have the version.
     Decided {
+        app: AppId,
         version: u64,
     },
     Refused,

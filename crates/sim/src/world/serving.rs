@@ -189,8 +189,8 @@ impl World {
             }
             Handle::Definer { number } => {
                 let came_to = match reply {
-                    Reply::Applied(Outcome::Defined { version, .. }) => {
-                        DefinitionEnd::Decided { version }
+                    Reply::Applied(Outcome::Defined { app, version, .. }) => {
+                        DefinitionEnd::Decided { app, version }
                     }
                     Reply::Applied(Outcome::Refused(_)) => DefinitionEnd::Refused,
                     Reply::Applied(_)

@@ -49,6 +49,7 @@ pub(crate) trait Post: Send + Sync {
 
 /// A flight that is handed to the syncer.
 pub(crate) struct Landing {
+    name: PartitionRef,
     flight: Flight<Answer>,
     shared: Arc<Shared>,
     post: Arc<dyn Post>,
@@ -62,10 +63,10 @@ pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
         waiting.extend(landings.try_iter());
         let synced = store.sync();
         for landing in waiting {
-            let Landing { flight, shared, post, owner } = landing;
+            let Landing { name, flight, shared, post, owner } = landing;
             let message = match &synced {
                 Ok(()) => {
-                    land(flight, &shared, &*post);
+                    land(name, flight, &shared, &*post);
                     Message::Landed
                 }
                 Err(error) => {
@@ -80,12 +81,18 @@ pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
     }
 }
 
-/// What a durable commit sets free.
-fn land(flight: Flight<Answer>, shared: &Shared, post: &dyn Post) {
-    shared.publish(flight.view, &flight.touched);
-    give(flight.replies);
-    if !flight.messages.is_empty() {
-        post.carry(flight.messages);
+/// What a durable commit sets free. Whoever is told that the partition serves sees all that is
+/// durable in it: told before, the system partition would have missed messages that it had found in
+/// its log.
+fn land(name: PartitionRef, flight: Flight<Answer>, shared: &Shared, post: &dyn Post) {
+    let Flight { replies, touched, messages, view, begins } = flight;
+    shared.publish(view, &touched);
+    give(replies);
+    if !messages.is_empty() {
+        post.carry(messages);
+    }
+    if begins {
+        post.serves(name);
     }
 }
 
@@ -135,7 +142,6 @@ impl Owner {
     pub(crate) fn run(mut self) {
         let _ending = Ending(self.shared.clone());
         let mut has_more = true;
-        let mut was_serving = false;
         loop {
             let Some(waiting) = self.receive(has_more) else { break };
             for message in waiting {
@@ -143,13 +149,7 @@ impl Owner {
             }
             let was_settled = self.is_settled();
             has_more = self.step();
-            let state = self.partition.state();
-            let is_serving = state == State::Serving;
-            self.shared.set_state(state);
-            if is_serving && !was_serving {
-                self.post.serves(self.name);
-            }
-            was_serving = is_serving;
+            self.shared.set_state(self.partition.state());
             self.renew_view();
             let is_done = !has_more && self.is_done(was_settled);
             if self.ends_at.is_some_and(|at| is_done || Instant::now() >= at) {
@@ -231,14 +231,15 @@ impl Owner {
         let is_lone = flight.replies.len() <= 1 && self.partition.in_flight() == 1;
         if step.has_more || !is_lone {
             let (shared, post) = (self.shared.clone(), self.post.clone());
-            let landing = Landing { flight, shared, post, owner: self.own.clone() };
+            let (name, owner) = (self.name, self.own.clone());
+            let landing = Landing { name, flight, shared, post, owner };
             self.syncer.send(landing).expect("the syncer outlives the owners");
             return step.has_more;
         }
         // Nothing else waits: the shortest way to the disk is from here.
         match self.store.sync() {
             Ok(()) => {
-                land(flight, &self.shared, &*self.post);
+                land(self.name, flight, &self.shared, &*self.post);
                 self.partition.landed();
             }
             Err(error) => {

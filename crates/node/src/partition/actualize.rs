@@ -89,7 +89,9 @@ impl<R> Partition<R> {
             return checkpointed;
         }
         // What was found may not be on the disk yet: the process may have died before its sync.
-        self.fly(Vec::new(), Wake::default())
+        let mut step = self.fly(Vec::new(), Wake::default());
+        step.flight.iter_mut().for_each(|flight| flight.begins = true);
+        step
     }
 }
 

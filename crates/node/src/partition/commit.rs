@@ -285,7 +285,7 @@ impl<R> Partition<R> {
             true => (replies, Vec::new()),
             false => (Vec::new(), replies),
         };
-        let flight = Some(Flight { replies, touched, messages, view });
+        let flight = Some(Flight { replies, touched, messages, view, begins: false });
         Step { replies: early, flight, has_more: !self.queue.is_empty() || self.has_more_due }
     }
 

@@ -118,6 +118,9 @@ pub struct Flight<R> {
     pub messages: Vec<Outgoing>,
     /// What readers may see from then on.
     pub view: View,
+    /// Whether the partition has read its log and serves: once this is durable, it is sent what is
+    /// there for it.
+    pub begins: bool,
 }
 
 /// What readers may see: everything up to a durable commit.

@@ -109,7 +109,6 @@ struct Seat {
     /// Whether it was promised a turn, soon or in a while.
     is_awaited: bool,
     has_timer: bool,
-    was_serving: bool,
     /// Requests that are not answered.
     unanswered: usize,
     /// Rows that waited for a checkpoint when it began to serve.
@@ -256,7 +255,6 @@ impl Server {
         self.give(name, replies);
         self.wish_sync();
         self.wish_run(name, has_more);
-        self.note_serving(name);
     }
 
     /// The sync that was wished for begins. It may do its work at once, or when it ends.
@@ -352,7 +350,6 @@ impl Server {
             shared,
             is_awaited: false,
             has_timer: false,
-            was_serving: false,
             unanswered: 0,
             unflushed_at_first: 0,
         };
@@ -410,7 +407,7 @@ impl Server {
     }
 
     fn land(&mut self, name: PartitionRef, flight: Flight<Handle>) {
-        let Flight { replies, touched, messages, view } = flight;
+        let Flight { replies, touched, messages, view, begins } = flight;
         let Some(seat) = self.seats.get_mut(&name) else { return };
         seat.shared.publish(view, &touched);
         seat.partition.landed();
@@ -419,7 +416,13 @@ impl Server {
         for message in messages {
             self.deliver(message);
         }
-        self.note_serving(name);
+        // A partition that begins to serve is sent what is there for it. The system partition begins
+        // with starting all others.
+        match begins {
+            true if name == SYSTEM => self.resume_apps(),
+            true => self.deliver_outbox(name, None),
+            false => {}
+        }
         self.wish_run(name, true);
     }
 
@@ -432,20 +435,6 @@ impl Server {
             seat.shared.set_state(seat.partition.state());
         }
         self.give(name, replies);
-    }
-
-    /// A partition that begins to serve is sent what is there for it. The system partition begins
-    /// with starting all others.
-    fn note_serving(&mut self, name: PartitionRef) {
-        let Some(seat) = self.seats.get_mut(&name) else { return };
-        let is_serving = seat.shared.serves();
-        let begins = is_serving && !seat.was_serving;
-        seat.was_serving = is_serving;
-        match begins {
-            true if name == SYSTEM => self.resume_apps(),
-            true => self.deliver_outbox(name, None),
-            false => {}
-        }
     }
 
     fn resume_apps(&mut self) {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use seriatim_api as api;
 use seriatim_client::RetryPolicy;
 use seriatim_client::parts::{Dice, Failure, Outcome, Pipeline, Target};
+use seriatim_sim::{Verdict, run_twice};
 
 const PATIENCE: Duration = Duration::from_secs(8);
 
@@ -76,4 +77,25 @@ fn queues_that_have_rested_take_their_turns_in_the_same_order_every_time() {
         order
     };
     assert_eq!(order(), names);
+}
+
+/// Somebody made a second app while the disk could not say what it had written, and asked again until
+/// all partitions had it. It was looked for in the partitions of the first app, whose definitions were
+/// fewer, so the end never came. The mistake was the simulator's own: what is decided for an app is
+/// waited for in the partitions of that app.
+#[test]
+fn a_definition_is_waited_for_in_the_partitions_of_its_own_app() {
+    let (report, _) = run_twice(3_385, 3_000);
+    assert!(matches!(report.verdict, Verdict::Held), "{:#?}", report.verdict);
+}
+
+/// The system partition could not see what had come of a definition, and was restarted alone. It was
+/// there after all, with its messages in the outbox. The partition said that it served before the
+/// commit behind which it had read its log was durable, so the outbox was looked at as readers saw it
+/// before, and the messages stayed until the next start. In a node that took another commit that was
+/// due at the same moment; here it was any.
+#[test]
+fn a_system_partition_that_finds_messages_in_its_log_sends_them() {
+    let (report, _) = run_twice(718, 3_000);
+    assert!(matches!(report.verdict, Verdict::Held), "{:#?}", report.verdict);
 }

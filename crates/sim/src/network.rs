@@ -4,6 +4,7 @@
 //! - What is sent over one stream arrives in its order, up to where the stream breaks.
 //! - A new stream of a client carries nothing before the old one's last message has arrived or is
 //!   lost: the server reads what lies in a socket before it accepts the next.
+//! - A stream ends with the server's process, also one that its client has given up before.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,6 +29,8 @@ pub(crate) struct Network {
     last: BTreeMap<(usize, Way), Moment>,
     broken: BTreeSet<u64>,
     connections: u64,
+    /// Streams up to this number have ended with a process of the server.
+    ended: u64,
 }
 
 impl Network {
@@ -40,6 +43,15 @@ impl Network {
     /// What is on its way over a connection is lost from here on.
     pub(crate) fn break_off(&mut self, connection: u64) {
         self.broken.insert(connection);
+    }
+
+    /// The server's process has ended, and with it all streams to it.
+    pub(crate) fn end_streams(&mut self) {
+        self.ended = self.connections;
+    }
+
+    pub(crate) fn has_ended(&self, stream: u64) -> bool {
+        stream <= self.ended
     }
 
     pub(crate) fn is_broken(&self, connection: u64) -> bool {

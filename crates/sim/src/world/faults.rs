@@ -160,6 +160,7 @@ impl World {
         invariants::outcomes::check_denied(&self.oracle)?;
         let delay = part_of(&mut self.dice, Duration::from_millis(800));
         self.agenda.after(delay, Happening::Begin);
+        self.network.end_streams();
         self.break_all();
         Ok(())
     }

@@ -53,7 +53,8 @@ impl World {
         let now = self.agenda.now();
         let Some(asked) = self.asked.get_mut(index) else { return };
         asked.under_way = asked.under_way.saturating_sub(1);
-        if self.network.is_broken(connection) {
+        let is_over = generation.is_some() && self.network.has_ended(connection);
+        if is_over || self.network.is_broken(connection) {
             return;
         }
         let client = asked.client;

@@ -99,3 +99,13 @@ fn a_system_partition_that_finds_messages_in_its_log_sends_them() {
     let (report, _) = run_twice(718, 3_000);
     assert!(matches!(report.verdict, Verdict::Held), "{:#?}", report.verdict);
 }
+
+/// A client had given its stream up while the way to the server was cut, and had begun another. What
+/// it had sent over the first one came through seconds later, to the next process of the server, which
+/// took it for a stream of its own: so a command was carried out before one that had been asked for
+/// earlier. No stream outlives the process that it goes to. The mistake was the simulator's own.
+#[test]
+fn a_stream_ends_with_the_process_of_the_server() {
+    let (report, _) = run_twice(4_549, 3_000);
+    assert!(matches!(report.verdict, Verdict::Held), "{:#?}", report.verdict);
+}

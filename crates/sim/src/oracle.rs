@@ -18,7 +18,9 @@ use seriatim_codec::{
 use seriatim_core::RowId;
 use seriatim_node::parts::prefix_of;
 use seriatim_testkit::core::Model;
-use seriatim_types::{Event, Key, PartitionOffset, PartitionRef, PartitionRow, Time};
+use seriatim_types::{
+    Command, Event, Key, Origin, PartitionOffset, PartitionRef, PartitionRow, Time,
+};
 
 use crate::disk::Disk;
 use crate::server::{Batch, Seen};
@@ -118,13 +120,16 @@ impl Oracle {
 
     /// A command was answered as not written. If it is in the last commit, and that is a maybe, it had
     /// better not come true.
-    pub(crate) fn deny(&mut self, partition: PartitionRef, key: Key) {
+    pub(crate) fn deny(&mut self, partition: PartitionRef, command: &Command) {
         let tracked = self.tracked(partition);
         let before = tracked.ahead.log().len();
         let Some(last) = tracked.line.back_mut().filter(|commit| commit.is_maybe) else { return };
         let mut tried = last.behind.log().iter().skip(before);
-        if tried.any(|event| event.origin.as_ref().is_some_and(|origin| origin.key == key)) {
-            last.denied.push(key);
+        let is_its = |origin: &Origin| {
+            origin.key == command.key && origin.fingerprint == command.fingerprint
+        };
+        if tried.any(|event| event.origin.as_ref().is_some_and(is_its)) {
+            last.denied.push(command.key);
         }
     }
 

@@ -10,7 +10,7 @@ use seriatim_core::{Effects, Machine, Outgoing, RowChange, Rows, TreeNode, Write
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
-use seriatim_types::{Body, Entry, Epoch, Time, WorkspaceId};
+use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
@@ -33,6 +33,9 @@ struct Applied<R> {
     tickets: Vec<Ticket>,
     nodes: Vec<TreeNode>,
     wake: Wake,
+    /// Whether the partition's own row has changed, apart from its time: a tick may find that keys
+    /// are gone already, which writes nothing but how far was looked.
+    is_moved: bool,
 }
 
 /// Who is told once a commit is durable.
@@ -45,7 +48,8 @@ pub(super) struct Wake {
 impl<R> Applied<R> {
     fn new() -> Self {
         let (replies, writes, tickets) = (Vec::new(), Vec::new(), Vec::new());
-        Self { replies, writes, tickets, nodes: Vec::new(), wake: Wake::default() }
+        let (nodes, wake) = (Vec::new(), Wake::default());
+        Self { replies, writes, tickets, nodes, wake, is_moved: false }
     }
 
     fn add(&mut self, handle: Option<R>, effects: Effects) {
@@ -110,6 +114,7 @@ impl<R> Partition<R> {
             Ok(fetched) => fetched,
             Err(reason) => return Err(stopped(reason, handles)),
         };
+        let before = machine.row().clone();
         let mut applied = Applied::new();
         let mut handles = handles.into_iter();
         let mut bytes = 0_usize;
@@ -134,6 +139,7 @@ impl<R> Partition<R> {
                 break;
             }
         }
+        applied.is_moved = PartitionRow { time: machine.row().time, ..before } != *machine.row();
         let rest = entries.iter().skip(count).map(|entry| entry.body.clone());
         for waiting in rest.zip(handles).collect::<Vec<_>>().into_iter().rev() {
             self.queue.push_front(waiting);
@@ -143,8 +149,8 @@ impl<R> Partition<R> {
 
     /// Writes what was applied, and with it the numbers that wait for a checkpoint.
     fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
-        let Applied { replies, mut writes, mut tickets, nodes, wake } = applied;
-        if writes.is_empty() {
+        let Applied { replies, mut writes, mut tickets, nodes, wake, is_moved } = applied;
+        if writes.is_empty() && !is_moved {
             // Refusals and repetitions change nothing, but wait for what they were decided on.
             return match planted::is(Bug::RefusalBeforeSync) {
                 true => Step { replies, has_more: !self.queue.is_empty(), ..Step::idle() },

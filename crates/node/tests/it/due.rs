@@ -7,7 +7,7 @@ use seriatim_core::Outcome;
 use seriatim_node::{Reply, Settings, schema};
 use seriatim_storage::{KeyRange, Read, Scan, faulty};
 use seriatim_testkit::core::{ShopSettings, changes, command, events};
-use seriatim_types::{Key, PartitionRow, Retention, Time};
+use seriatim_types::{Key, PartitionOffset, PartitionRow, Retention, Time};
 
 use crate::driver::{APP, Driver};
 
@@ -101,6 +101,30 @@ fn a_window_whose_keys_are_over_is_not_full() {
     driver.now = Time(driver.now.0 + RETENTION + 10_000);
     let second = ask(&mut driver, 1);
     assert!(is_done(&second), "{second:?}");
+}
+
+/// A key was used anew between the end of its retention and the tick, so the tick found nothing to
+/// remove, and how far it had looked was not written: a start looked at the same events once more.
+#[test]
+fn how_far_was_looked_is_written_also_when_nothing_is_removed() {
+    let mut driver = driver();
+    let began = driver.now.0;
+    let ask = |driver: &mut Driver, handle: usize, json: &str| {
+        driver.submit(handle, &command("pos-4", Key([1; 16]), "1", events(json)));
+        driver.settle();
+        assert!(driver.receipt(handle).is_some(), "{:?}", driver.answers);
+    };
+    ask(&mut driver, 0, "{'name': 'A'}");
+    // A tick looks, and the next one is a second away.
+    driver.now = Time(began + RETENTION - 500);
+    driver.settle();
+    driver.now = Time(began + RETENTION + 100);
+    ask(&mut driver, 1, "{'name': 'B'}");
+    assert_eq!(partition_row(&driver).keys_through, None);
+    driver.now = Time(began + RETENTION + 2_000);
+    driver.settle();
+    assert_eq!(partition_row(&driver).keys_through, PartitionOffset::new(1));
+    assert_eq!((count(&driver, "keys", APP), partition_row(&driver).keys), (1, 1));
 }
 
 impl Driver {

@@ -25,7 +25,7 @@ pub(crate) fn check_denied(oracle: &Oracle) -> Result<(), Violation> {
 
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     let mut written = BTreeMap::new();
-    for (partition, model) in world.oracle.settled() {
+    for (_, model) in world.oracle.settled() {
         let retention = model.definitions().map(|definitions| definitions.app.retention);
         for event in model.log() {
             let Some(origin) = &event.origin else { continue };
@@ -33,17 +33,15 @@ pub(crate) fn check(world: &World) -> Result<(), Violation> {
                 Some(Retention::Milliseconds(ms)) => event.time.0.saturating_add(ms),
                 Some(Retention::Forever) | None => u64::MAX,
             };
-            let key = (origin.client.clone(), origin.key, origin.fingerprint);
-            written.insert((partition, key), until);
+            written.insert((origin.key, origin.fingerprint), until);
         }
     }
     for (number, asked) in world.asked.iter().enumerate() {
         let claims = matches!(asked.ended, Some(Ended::Refused(_) | Ended::NotWritten));
         let command = &asked.command;
-        let key = (command.client.clone(), command.key, command.fingerprint);
+        let key = (command.key, command.fingerprint);
         // One whose key was over by then is another request under the same key.
-        let is_written =
-            written.get(&(asked.partition, key)).is_some_and(|until| asked.ended_time.0 < *until);
+        let is_written = written.get(&key).is_some_and(|until| asked.ended_time.0 < *until);
         let was_done = !asked.receipts.is_empty();
         if claims && !asked.was_hasty && !was_done && is_written {
             let what = format!("#{number} is {:?}, and it is in the log", asked.ended);

@@ -7,8 +7,8 @@ use seriatim_api::Outcome as Told;
 use seriatim_client::parts::{BEHIND_THE_KEY, Failure, Outcome, Target};
 use seriatim_storage::faulty::Dice;
 use seriatim_types::{
-    Body, ClientId, Command, Declare, Definitions, Fingerprint, Key, Name, PartitionRef, Retention,
-    Time, WorkspaceId, WorkspaceRef,
+    Body, ClientId, Command, Declare, Definitions, Key, Name, PartitionRef, Retention, Time,
+    WorkspaceId, WorkspaceRef,
 };
 
 use super::{DefinitionEnd, Happening, World};
@@ -100,12 +100,12 @@ impl World {
         let partition = self.partition_of(&workspace);
         let Some(client) = self.with_room(index, partition) else { return };
         let misused = if self.dice.below(4) == 0 { self.used_key(index, &workspace) } else { None };
-        let key = misused.map_or_else(|| self.new_key(), |(key, _)| key);
+        let key = misused.unwrap_or_else(|| self.new_key());
         let dice = Dice::new(self.dice.next_u64());
         let time = world_time(self.agenda.now());
         let model = self.model(partition);
         let command = model.random_command(dice, workspace, client, key, time);
-        if misused.is_none_or(|(_, fingerprint)| fingerprint != command.fingerprint) {
+        if !self.numbers.contains_key(&(command.key, command.fingerprint)) {
             self.take_on(index, partition, command);
         }
     }
@@ -156,18 +156,19 @@ impl World {
 
     /// A key that a client has used in a workspace, and uses for something else by mistake; or one
     /// that somebody has used elsewhere, which means nothing.
-    fn used_key(&mut self, index: usize, workspace: &WorkspaceRef) -> Option<(Key, Fingerprint)> {
+    fn used_key(&mut self, index: usize, workspace: &WorkspaceRef) -> Option<Key> {
         let is_anybodys = self.dice.below(2) == 0;
         let asked = self.asked.get(self.dice.index_below(self.asked.len().max(1)))?;
         let is_its = asked.client == index && asked.command.workspace == *workspace;
-        (is_anybodys || is_its).then_some((asked.command.key, asked.command.fingerprint))
+        (is_anybodys || is_its).then_some(asked.command.key)
     }
 
     fn take_on(&mut self, index: usize, partition: PartitionRef, command: Command) {
         let workspace = show(&command.workspace);
         let target = Arc::new(Target { app: "shop".to_owned(), workspace });
         let number = self.asked.len();
-        self.numbers.insert((command.key, command.fingerprint), number);
+        let before = self.numbers.insert((command.key, command.fingerprint), number);
+        assert!(before.is_none(), "a key and what is asked under it tell commands apart");
         self.asked.push(Asked {
             client: index,
             partition,

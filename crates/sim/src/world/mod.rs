@@ -184,7 +184,7 @@ pub(crate) struct World {
     pub(crate) clients: Vec<Client>,
     pub(crate) asked: Vec<Asked>,
     pub(crate) keys: u128,
-    /// Which command was asked under which key.
+    /// The commands by what tells them apart: nobody asks for the same thing under a key twice.
     pub(crate) numbers: BTreeMap<(Key, Fingerprint), usize>,
     pub(crate) places: Vec<Place>,
     pub(crate) readings: Vec<Reading>,

@@ -99,7 +99,7 @@ impl World {
             return;
         };
         if let Some(asked) = self.asked.get(*asked) {
-            self.oracle.deny(partition, asked.command.key);
+            self.oracle.deny(partition, &asked.command);
         }
     }
 

@@ -14,7 +14,8 @@ pub struct Settings {
     pub cache_bytes: u64,
     /// Bytes of free disk below which commits are refused.
     pub disk_reserve_bytes: u64,
-    /// Threads that write out and merge tables, at least 1.
+    /// Threads that write out and merge tables, at least 1. Of several, the engine's first one only
+    /// writes out, and turns in circles while there is more to merge than the others can take up.
     pub worker_threads: usize,
 }
 
@@ -50,7 +51,7 @@ impl Default for Settings {
             journal_bytes_max: 64 * MIB,
             cache_bytes: 64 * MIB,
             disk_reserve_bytes: 256 * MIB,
-            worker_threads: 2,
+            worker_threads: 4,
         }
     }
 }

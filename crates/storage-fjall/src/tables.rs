@@ -233,7 +233,11 @@ impl Read for Moment<'_> {
     }
 
     fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        keys.iter().map(|(table, key)| self.get(*table, key)).collect()
+        let mut values = Vec::with_capacity(keys.len());
+        for (table, key) in keys {
+            values.push(self.get(*table, key)?);
+        }
+        Ok(values)
     }
 
     fn scan(

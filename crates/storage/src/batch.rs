@@ -80,6 +80,11 @@ impl Batch {
         Self::default()
     }
 
+    /// Makes room for so many more operations.
+    pub fn reserve(&mut self, count: usize) {
+        self.steps.reserve(count);
+    }
+
     /// Writes the row, whether or not there is one.
     pub fn put(&mut self, table: Table, key: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.push(table, key.into(), None, Some(value.into()));
@@ -152,9 +157,10 @@ impl Batch {
     pub fn resolve(self, read: &dyn Read, schema: &Schema) -> Result<Vec<Write>, CommitError> {
         self.check_limits()?;
         let sorted = self.sorted();
-        let groups: Vec<&[Ordered<'_>]> = sorted
-            .chunk_by(|a, b| (a.step.table, &a.step.key) == (b.step.table, &b.step.key))
-            .collect();
+        let mut groups: Vec<&[Ordered<'_>]> = Vec::with_capacity(sorted.len());
+        groups.extend(
+            sorted.chunk_by(|a, b| (a.step.table, &a.step.key) == (b.step.table, &b.step.key)),
+        );
 
         let current = read_conditional_keys(&groups, read)?;
         let mut failures = Vec::new();
@@ -178,14 +184,15 @@ impl Batch {
             return Err(ConditionFailed { table, key, expected }.into());
         }
 
-        let last_of_each = groups.iter().filter_map(|group| group.last());
-        Ok(last_of_each
-            .map(|Ordered { step, .. }| Write {
-                table: step.table,
-                key: step.key.clone(),
-                value: step.value.clone(),
-            })
-            .collect())
+        let mut last_of_each = Vec::with_capacity(groups.len());
+        last_of_each.extend(groups.iter().filter_map(|group| group.last()).map(|it| it.order));
+        let mut steps = self.steps;
+        let mut writes = Vec::with_capacity(last_of_each.len());
+        writes.extend(last_of_each.into_iter().filter_map(|order| {
+            let Step { table, key, value, .. } = steps.get_mut(order)?;
+            Some(Write { table: *table, key: std::mem::take(key), value: value.take() })
+        }));
+        Ok(writes)
     }
 
     fn push(

@@ -216,6 +216,7 @@ impl<R> Partition<R> {
         let checkpoint = self.machine().sequencer_mut().take_checkpoint()?;
         let (tables, prefix) = (&self.tables, self.prefix);
         let numbers = tables.handle(RowTable::Numbers);
+        batch.reserve(checkpoint.rows.len().saturating_add(self.nodes.len()).saturating_add(1));
         let is_kept = |key: &RowKey| {
             !planted::is(Bug::CheckpointForgetsClients) || matches!(key, RowKey::Workspace(_))
         };

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, MatchedPath, OriginalUri};
+use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
@@ -38,11 +38,10 @@ pub(crate) struct Asked {
 impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        let OriginalUri(uri) = OriginalUri::from_request_parts(parts, state).await?;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let route = parts.extensions.get::<MatchedPath>().expect("only routes have handlers");
-        let path = path::parts(route.as_str(), uri.path());
-        let query = uri.query().unwrap_or_default().to_owned();
+        let path = path::parts(route.as_str(), parts.uri.path());
+        let query = parts.uri.query().unwrap_or_default().to_owned();
         Ok(Self { path, query, headers: std::mem::take(&mut parts.headers) })
     }
 }

@@ -19,12 +19,10 @@
 //! in front of it.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Method, Uri, Version, header};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use crate::context::Context;
@@ -36,18 +34,14 @@ const SEC_FETCH_SITE: &str = "sec-fetch-site";
 /// The name that stands for all in the list of hosts.
 const ANY_HOST: &str = "*";
 
-/// Lets a request through unless it may come from a page of another site.
-pub(crate) async fn guard(
-    State(context): State<Arc<Context>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let Err(error) = check(&context, &request) else { return next.run(request).await };
+/// The answer to a request that may come from a page of another site, or does not say whom it asks.
+pub(crate) fn refusal(context: &Context, request: &Request) -> Option<Response> {
+    let error = check(context, request).err()?;
     if grpc::is_grpc(request.headers()) {
-        return grpc::refused(request.uri().path(), error);
+        return Some(grpc::refused(request.uri().path(), error));
     }
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    if is_read { error.into_response() } else { error.of_write().into_response() }
+    Some(if is_read { error } else { error.of_write() }.into_response())
 }
 
 fn check(context: &Context, request: &Request) -> Result<(), ApiError> {

@@ -87,7 +87,7 @@ pub(crate) async fn submit(
 ) -> Result<Response, ApiError> {
     let began = Instant::now();
     let answered = async {
-        let (place, command) = read(&context, &asked, body).await?;
+        let (place, command) = read(&context, asked, body).await?;
         carry_out(&context, place, command).await
     };
     let carried = counted(&context, began, answered.await)?;
@@ -98,7 +98,9 @@ pub(crate) async fn submit(
     Ok((header, answer::ok(body)).into_response())
 }
 
-async fn read(context: &Context, asked: &Asked, body: Body) -> Result<(Place, Command), ApiError> {
+/// The headers end with it: while the command is carried out, nothing holds the buffer that they were
+/// read into, so the connection goes on reading into the same one.
+async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Place, Command), ApiError> {
     asked.query(&[])?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let key = header::key(asked.required_header("Idempotency-Key")?)?;

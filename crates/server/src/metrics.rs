@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderValue, Method, header};
-use axum::middleware::Next;
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use prometheus_client::encoding::{EncodeLabelSet, text};
 use prometheus_client::metrics::counter::Counter;
@@ -105,6 +104,14 @@ impl Metrics {
         Self { registry, ..metrics }
     }
 
+    /// A request was answered.
+    pub(crate) fn answered(&self, request: CountedAs, status: StatusCode) {
+        let CountedAs { method, route } = request;
+        let route = route.as_ref().map_or("none", MatchedPath::as_str).to_owned();
+        let status = status.as_u16();
+        self.requests.get_or_create(&Answered { method, route, status }).inc();
+    }
+
     /// A command was answered.
     pub(crate) fn command(&self, code: &'static str, after: Duration) {
         self.command_seconds.observe(after.as_secs_f64());
@@ -144,23 +151,21 @@ pub(crate) async fn get(State(context): State<Arc<Context>>) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], body).into_response()
 }
 
-/// Counts a request once it is answered.
-pub(crate) async fn count(
-    State(context): State<Arc<Context>>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let method = match *request.method() {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        _ => "other",
-    };
-    let route = request.extensions().get::<MatchedPath>();
-    let route = route.map_or("none", MatchedPath::as_str).to_owned();
-    let response = next.run(request).await;
-    let status = response.status().as_u16();
-    context.metrics.requests.get_or_create(&Answered { method, route, status }).inc();
-    response
+/// What a request is counted as, before it is known how it is answered.
+pub(crate) struct CountedAs {
+    method: &'static str,
+    route: Option<MatchedPath>,
+}
+
+impl CountedAs {
+    pub(crate) fn of(request: &Request) -> Self {
+        let method = match *request.method() {
+            Method::GET => "GET",
+            Method::HEAD => "HEAD",
+            Method::POST => "POST",
+            Method::PUT => "PUT",
+            _ => "other",
+        };
+        Self { method, route: request.extensions().get::<MatchedPath>().cloned() }
+    }
 }

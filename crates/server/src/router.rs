@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, Uri};
-use axum::middleware;
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
 
@@ -24,7 +25,7 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .route("/v1/apps/{app}/records/{name}", put(definitions::record))
         .route("/v1/apps/{app}/partitions/{p}/events", get(reads::of_partition))
         .route("/v1/apps/{app}/workspaces/{ws}", put(definitions::workspace))
-        .nest("/v1/apps/{app}/workspaces/{ws}", workspace())
+        .merge(workspace())
         .route("/v1/partitions", get(partitions::list))
         .route("/v1/partitions/{app}/{p}/restart", post(partitions::restart))
         .route("/livez", get(health::live))
@@ -35,25 +36,38 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .merge(grpc::router(&context))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
-        .layer(middleware::from_fn_with_state(context.clone(), browsers::guard))
-        .layer(middleware::from_fn_with_state(context.clone(), metrics::count))
+        .layer(middleware::from_fn_with_state(context.clone(), pass))
         .with_state(context)
 }
 
-/// What a workspace is sent and asked.
+/// What a workspace is sent and asked. Whole paths: a router within a router would take each path
+/// apart once more.
 fn workspace() -> Router<Arc<Context>> {
+    let at = |path: &str| format!("/v1/apps/{{app}}/workspaces/{{ws}}/{path}");
     Router::new()
-        .route("/commands", post(commands::submit))
-        .route("/events", get(reads::of_workspace))
-        .route("/records", get(reads::records))
-        .route("/records/{id}", get(reads::record))
-        .route("/entities/{*key}", get(reads::entity))
-        .route("/sequences/{name}", get(reads::sequence))
-        .route("/clients/{client}", get(reads::client))
-        .route("/receipts/{client}/{key}", get(reads::receipt))
-        .route("/head", get(reads::head))
-        .route("/proofs/{offset}", get(reads::proof))
-        .route("/consistency", get(reads::consistency))
+        .route(&at("commands"), post(commands::submit))
+        .route(&at("events"), get(reads::of_workspace))
+        .route(&at("records"), get(reads::records))
+        .route(&at("records/{id}"), get(reads::record))
+        .route(&at("entities/{*key}"), get(reads::entity))
+        .route(&at("sequences/{name}"), get(reads::sequence))
+        .route(&at("clients/{client}"), get(reads::client))
+        .route(&at("receipts/{client}/{key}"), get(reads::receipt))
+        .route(&at("head"), get(reads::head))
+        .route(&at("proofs/{offset}"), get(reads::proof))
+        .route(&at("consistency"), get(reads::consistency))
+}
+
+/// Every request: kept out if it may come from a page of another site, and counted once it is
+/// answered. One layer for both: each is a box and a copy of all that lies behind it.
+async fn pass(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
+    let asked = metrics::CountedAs::of(&request);
+    let response = match browsers::refusal(&context, &request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    };
+    context.metrics.answered(asked, response.status());
+    response
 }
 
 async fn unknown(uri: Uri, headers: HeaderMap) -> Response {

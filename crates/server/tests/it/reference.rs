@@ -75,9 +75,9 @@ fn of_reference() -> BTreeMap<Endpoint, Said> {
 /// The routes in the source of the router.
 fn of_router() -> BTreeSet<Endpoint> {
     let mut endpoints = BTreeSet::new();
-    let (own, workspace) = ROUTER.split_once("fn workspace()").unwrap();
-    for (source, prefix) in [(own, ""), (workspace, "/v1/apps/{app}/workspaces/{ws}")] {
-        for line in source.lines().filter_map(|line| line.trim().strip_prefix(".route(\"")) {
+    let workspace = "/v1/apps/{app}/workspaces/{ws}/";
+    for (begin, prefix) in [(".route(\"", ""), (".route(&at(\"", workspace)] {
+        for line in ROUTER.lines().filter_map(|line| line.trim().strip_prefix(begin)) {
             let (path, handlers) = line.split_once('"').unwrap();
             for method in ["get", "post", "put", "delete", "patch"] {
                 if handlers.contains(&format!(" {method}("))

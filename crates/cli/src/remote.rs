@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{TcpStream, ToSocketAddrs};
+use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -29,9 +30,12 @@ pub(crate) fn ask(common: &Common, ask: impl AsyncFnOnce(Remote) -> Result<()>) 
     }))
 }
 
-/// Runs what waits for a server.
+/// Runs what waits for a server, on half of the cores: the server may be on the same machine, and
+/// clients that take turns with it on every core wake each other more than they send.
 pub(crate) fn run(task: impl Future<Output = Result<()>>) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads((cores / 2).max(1)).enable_all().build();
     runtime.context("threads cannot be started")?.block_on(task)
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use seriatim_api as api;
 use seriatim_api::command_service_client::CommandServiceClient;
@@ -223,11 +224,13 @@ impl Given {
         match self {
             Self::Receipt(receipt) => Ok(receipt.last_offset),
             Self::Message(receipt) => Ok(receipt.last_offset),
-            Self::Body(body) => {
-                let body: Value = serde_json::from_slice(body)?;
-                let offset = body.get("last_offset").and_then(Value::as_u64);
-                offset.context("a receipt has its offset")
-            }
+            Self::Body(body) => Ok(serde_json::from_slice::<Placed>(body)?.last_offset),
         }
     }
+}
+
+/// What is looked at of a receipt.
+#[derive(Deserialize)]
+struct Placed {
+    last_offset: u64,
 }

@@ -9,9 +9,10 @@
 //!
 //! A lone request is synced by the thread that committed it: every hop between threads costs more
 //! than the commit. As soon as two wait, the next commit is prepared while the last one is on its
-//! way to the disk, and requests that arrive meanwhile form the next batch. There is no timer. Whoever
-//! was woken gives way once before it looks at all that waits: where the cores are busy, those that
-//! were about to bring more come first and the batch grows, and where they are not, it costs nothing.
+//! way to the disk, and requests that arrive meanwhile form the next batch. There is no timer. Where
+//! several shared the last commit, whoever was woken gives way once before it looks at all that waits:
+//! those that were about to bring more come first and the batch grows. A lone request gives way to
+//! nobody, or a flood in another partition would hold it up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -134,6 +135,8 @@ pub(crate) struct Owner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) post: Arc<dyn Post>,
     pub(crate) settings: Settings,
+    /// Whether several requests shared the last commit.
+    pub(crate) is_shared: bool,
     /// When readers were last given a view.
     pub(crate) viewed_at: Instant,
     /// When it ends in any case, once it was told to end.
@@ -179,7 +182,9 @@ impl Owner {
                 if is_idle { self.settings.view_renewal } else { self.settings.checkpoint_delay };
             match self.messages.recv_timeout(sleep) {
                 Ok(message) => {
-                    std::thread::yield_now();
+                    if self.is_shared {
+                        std::thread::yield_now();
+                    }
                     waiting.push_back(message);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -234,7 +239,8 @@ impl Owner {
         let Some(flight) = step.flight else { return step.has_more };
         // Flights land in their order: this one lands here only if it is alone. Where several
         // requests wait for it, more will come, and this thread should be free for them.
-        let is_lone = flight.replies.len() <= 1 && self.partition.in_flight() == 1;
+        self.is_shared = flight.replies.len() > 1;
+        let is_lone = !self.is_shared && self.partition.in_flight() == 1;
         if step.has_more || !is_lone {
             let (shared, post) = (self.shared.clone(), self.post.clone());
             let (name, owner) = (self.name, self.own.clone());

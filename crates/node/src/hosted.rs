@@ -143,6 +143,7 @@ impl Hosted {
             shared: shared.clone(),
             post: Arc::new(Carrier::new(self)),
             settings: self.settings,
+            is_shared: false,
             viewed_at: Instant::now(),
             ends_at: None,
         };

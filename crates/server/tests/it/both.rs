@@ -8,6 +8,7 @@ use seriatim_api::{
 use seriatim_node::Settings as NodeSettings;
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault};
+use seriatim_types::PartitionOffset;
 use tonic::Code;
 
 use crate::failures::{Gate, Way};
@@ -290,7 +291,7 @@ fn definitions_are_refused_alike() {
 #[test]
 fn a_server_that_is_busy_or_broken_says_so_alike() {
     let (gate, store) = Gate::store(Way::Free);
-    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
     world.define_shop();
     let grpc = world.grpc();
     gate.set(Way::Faulty(CallKind::Commit, Fault::Refuse));
@@ -298,8 +299,9 @@ fn a_server_that_is_busy_or_broken_says_so_alike() {
     assert_eq!(busy["outcome"], "not_written");
     gate.set(Way::Free);
     world.commit_when_taken(1, NOTED);
-    gate.set(Way::Faulty(CallKind::Sync, Fault::Fail));
-    let unknown = failed(grpc.command(2, NOTED), Code::Unavailable, "PARTITION_STOPPED");
+    let second = PartitionOffset::new(2).unwrap();
+    let answer = gate.fail_sync_of(&world, &store, second, || grpc.command(2, NOTED));
+    let unknown = failed(answer, Code::Unavailable, "PARTITION_STOPPED");
     assert_eq!(unknown["outcome"], "unknown");
     let stopped = failed(grpc.command(3, NOTED), Code::Unavailable, "PARTITION_STOPPED");
     assert_eq!(stopped, json(&world.command(3, NOTED)));

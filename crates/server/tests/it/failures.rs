@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use seriatim_codec::{PartitionPrefix, Stored, event_key};
@@ -39,6 +39,36 @@ impl Gate {
     pub(crate) fn set(&self, way: Way) {
         *self.0.0.lock().unwrap() = way;
         self.0.1.notify_all();
+    }
+
+    /// Lets the sync of a partition's event fail that is asked for now. Syncs wait until it is
+    /// committed: otherwise one that another partition is still busy with could be the first to fail,
+    /// and the event would not be written at all.
+    pub(crate) fn fail_sync_of<T: Send>(
+        &self,
+        world: &World,
+        store: &FaultyStore,
+        offset: PartitionOffset,
+        ask: impl FnOnce() -> T + Send,
+    ) -> T {
+        let app = world.node.apps().unwrap()[0].app.app;
+        let log = store.schema().table("log").unwrap();
+        let is_committed = |partition: u16| {
+            let partition = PartitionId(partition);
+            let prefix = PartitionPrefix { app, partition, incarnation: Incarnation(1) };
+            store.get(log, &event_key(prefix, offset)).unwrap().is_some()
+        };
+        self.set(Way::Held(CallKind::Sync));
+        thread::scope(|scope| {
+            let asked = scope.spawn(ask);
+            let begun = Instant::now();
+            while ![0, 1].into_iter().any(is_committed) {
+                assert!(begun.elapsed() < PATIENCE, "it is committed");
+                thread::yield_now();
+            }
+            self.set(Way::Faulty(CallKind::Sync, Fault::Fail));
+            asked.join().unwrap()
+        })
     }
 
     fn pass(&self, kind: CallKind) -> Option<Fault> {
@@ -141,12 +171,13 @@ fn a_commit_that_did_not_happen_is_not_written() {
 #[test]
 fn a_store_that_breaks_leaves_the_outcome_unknown_and_then_stops() {
     let (gate, store) = Gate::store(Way::Free);
-    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    let world = World::ready(store.clone(), NodeSettings::default(), Settings::default());
     world.define_shop();
     world.commit(1, NOTED);
     assert_eq!(world.get("/readyz").status, 200);
-    gate.set(Way::Faulty(CallKind::Sync, Fault::Fail));
-    let unknown = error(&world.command(2, NOTED), 503, "PARTITION_STOPPED");
+    let second = PartitionOffset::new(2).unwrap();
+    let answer = gate.fail_sync_of(&world, &store, second, || world.command(2, NOTED));
+    let unknown = error(&answer, 503, "PARTITION_STOPPED");
     assert_eq!((&unknown["outcome"], &unknown["retryable"]), (&json!("unknown"), &json!(true)));
     let stopped = error(&world.command(3, NOTED), 503, "PARTITION_STOPPED");
     assert_eq!(

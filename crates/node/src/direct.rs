@@ -136,7 +136,7 @@ pub(crate) struct Owner {
     pub(crate) post: Arc<dyn Post>,
     pub(crate) settings: Settings,
     /// Whether several requests shared the last commit.
-    pub(crate) is_shared: bool,
+    pub(crate) is_crowded: bool,
     /// When readers were last given a view.
     pub(crate) viewed_at: Instant,
     /// When it ends in any case, once it was told to end.
@@ -182,7 +182,7 @@ impl Owner {
                 if is_idle { self.settings.view_renewal } else { self.settings.checkpoint_delay };
             match self.messages.recv_timeout(sleep) {
                 Ok(message) => {
-                    if self.is_shared {
+                    if self.is_crowded {
                         std::thread::yield_now();
                     }
                     waiting.push_back(message);
@@ -239,8 +239,8 @@ impl Owner {
         let Some(flight) = step.flight else { return step.has_more };
         // Flights land in their order: this one lands here only if it is alone. Where several
         // requests wait for it, more will come, and this thread should be free for them.
-        self.is_shared = flight.replies.len() > 1;
-        let is_lone = !self.is_shared && self.partition.in_flight() == 1;
+        self.is_crowded = flight.replies.len() > 1;
+        let is_lone = !self.is_crowded && self.partition.in_flight() == 1;
         if step.has_more || !is_lone {
             let (shared, post) = (self.shared.clone(), self.post.clone());
             let (name, owner) = (self.name, self.own.clone());

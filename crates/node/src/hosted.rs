@@ -143,7 +143,7 @@ impl Hosted {
             shared: shared.clone(),
             post: Arc::new(Carrier::new(self)),
             settings: self.settings,
-            is_shared: false,
+            is_crowded: false,
             viewed_at: Instant::now(),
             ends_at: None,
         };

@@ -188,9 +188,10 @@ impl Batch {
         last_of_each.extend(groups.iter().filter_map(|group| group.last()).map(|it| it.order));
         let mut steps = self.steps;
         let mut writes = Vec::with_capacity(last_of_each.len());
-        writes.extend(last_of_each.into_iter().filter_map(|order| {
-            let Step { table, key, value, .. } = steps.get_mut(order)?;
-            Some(Write { table: *table, key: std::mem::take(key), value: value.take() })
+        writes.extend(last_of_each.into_iter().map(|order| {
+            let Step { table, key, value, .. } =
+                steps.get_mut(order).expect("a step is at its place in the batch");
+            Write { table: *table, key: std::mem::take(key), value: value.take() }
         }));
         Ok(writes)
     }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use seriatim_node::{Node, Reply};
 
-use super::shop::{Sales, Shop, app_name, open_shop, open_store, send};
+use super::shop::{PATIENCE, Sales, Shop, app_name, open_shop, open_store, send};
 use super::{NodeSizes, progress_of};
 use crate::Run;
 use crate::report::Table;
@@ -22,6 +22,12 @@ const QUIET: u64 = 1;
 struct Answers {
     taken: AtomicU64,
     busy: AtomicU64,
+}
+
+impl Answers {
+    fn so_far(&self) -> [u64; 2] {
+        [self.taken.load(Ordering::Relaxed), self.busy.load(Ordering::Relaxed)]
+    }
 }
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
@@ -71,24 +77,35 @@ fn one(run: &Run<'_>, sizes: &NodeSizes) -> Result<[f64; 6]> {
     let before = lone(0)?;
     let is_over = AtomicBool::new(false);
     let answers = Arc::new(Answers::default());
-    let (during, seconds) = std::thread::scope(|scope| {
+    let (during, rates) = std::thread::scope(|scope| {
         scope.spawn(|| flood(&node, &sales, &is_over, &answers));
-        let started = Instant::now();
-        let during = lone(sizes.lone);
+        let during = wait_until_high(&answers).and_then(|()| {
+            let (started, [taken, busy]) = (Instant::now(), answers.so_far());
+            let during = lone(sizes.lone)?;
+            let (seconds, now) = (started.elapsed().as_secs_f64(), answers.so_far());
+            Ok((during, [(now[0] - taken) as f64 / seconds, (now[1] - busy) as f64 / seconds]))
+        });
         is_over.store(true, Ordering::Relaxed);
-        Ok::<_, anyhow::Error>((during?, started.elapsed().as_secs_f64()))
+        during
     })?;
-    let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
-    let (taken, busy) = (count(&answers.taken), count(&answers.busy));
-    ensure!(busy > 0.0, "the flood was never turned away");
     Ok([
         percentile(&before, 0.5),
         percentile(&before, 0.99),
         percentile(&during, 0.5),
         percentile(&during, 0.99),
-        taken / seconds,
-        busy / seconds,
+        rates[0],
+        rates[1],
     ])
+}
+
+/// The flood is one from its first command that is turned away.
+fn wait_until_high(answers: &Answers) -> Result<()> {
+    let started = Instant::now();
+    while answers.busy.load(Ordering::Relaxed) == 0 {
+        ensure!(started.elapsed() < PATIENCE, "the flood was never turned away");
+        std::thread::yield_now();
+    }
+    Ok(())
 }
 
 fn flood(node: &Node, sales: &Sales, is_over: &AtomicBool, answers: &Arc<Answers>) {

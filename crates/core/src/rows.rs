@@ -214,9 +214,10 @@ impl<'a> Draft<'a> {
 }
 
 impl Settled {
-    /// Lets later entries see it.
+    /// Lets later entries see it. Logs are written and never read by an entry.
     pub(crate) fn lay_over(&self, rows: &mut Rows) {
-        self.writes.iter().for_each(|write| rows.write(write));
+        let is_read = |write: &&Write| !matches!(write.row.table, Table::Log | Table::WorkspaceLog);
+        self.writes.iter().filter(is_read).for_each(|write| rows.write(write));
         rows.fresh.extend(self.fresh);
     }
 }

@@ -26,7 +26,7 @@ impl RowCache {
     /// A row was read.
     pub(crate) fn read(&mut self, row: &RowId, value: Option<&Bytes>) {
         if let Some(value) = value.filter(|_| row.table == CACHED) {
-            self.rows.insert(row.key.clone(), value.clone());
+            self.rows.insert(copy(&row.key), copy(value));
         }
     }
 
@@ -35,7 +35,7 @@ impl RowCache {
         if write.row.table == CACHED {
             match write.change.value() {
                 Some(value) if self.rows.contains_key(&write.row.key) => {
-                    self.rows.insert(write.row.key.clone(), value.clone());
+                    self.rows.insert(copy(&write.row.key), copy(value));
                 }
                 Some(_) => {}
                 None => _ = self.rows.remove(&write.row.key),
@@ -50,6 +50,12 @@ impl RowCache {
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
     }
+}
+
+/// What is kept for long must not keep more in memory than itself: rows that were read are often
+/// pieces of a larger buffer.
+fn copy(bytes: &Bytes) -> Bytes {
+    Bytes::copy_from_slice(bytes)
 }
 
 /// The table that has the rows of workspaces and their names.

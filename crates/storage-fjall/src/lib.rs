@@ -32,6 +32,7 @@ mod files;
 mod journal;
 mod listing;
 mod marker;
+mod pack;
 mod pressure;
 mod settings;
 mod store;

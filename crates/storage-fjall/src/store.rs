@@ -20,6 +20,7 @@ use crate::files::{self, Found, JournalSync, SyncData};
 use crate::journal::{self, InspectError, Inspection};
 use crate::listing;
 use crate::marker::{self, Marker, Nonce};
+use crate::pack::pack;
 use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
 use crate::tables::{FjallSnapshot, Tables, said};
@@ -206,8 +207,9 @@ impl FjallStore {
         Ok(Ok(()))
     }
 
-    fn write(&self, writer: &mut Writer, writes: Vec<Write>) -> Result<(), fjall::Error> {
+    fn write(&self, writer: &mut Writer, mut writes: Vec<Write>) -> Result<(), fjall::Error> {
         let tables = &self.tables;
+        pack(&mut writes);
         // To the operating system with every commit, so that syncing needs no engine lock.
         let mut batch =
             OwnedWriteBatch::with_capacity(tables.db.clone(), writes.len().saturating_add(1))

@@ -29,8 +29,8 @@ use crate::{
 
 /// Operations over any tables, to be committed together.
 ///
-/// Keys and values are handed on as they are, without a copy. A slice of a large buffer keeps
-/// that buffer in memory for as long as the store keeps the row there.
+/// Keys and values are handed on as they are, without a copy. What a store keeps in memory of them
+/// may be the same bytes: a slice of a large buffer then keeps all of it there.
 #[derive(Debug, Clone, Default)]
 pub struct Batch {
     steps: Vec<Step>,

@@ -1,4 +1,6 @@
-//! Clients that send one command after the other, all at the same time.
+//! Clients that all send at the same time.
+//!
+//! A client with several commands on their way is as many lines, each of which waits for its answers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,8 +18,8 @@ use super::report::per_second;
 use crate::exit::Failure;
 use crate::progress::Progress;
 
-/// Of every client every so manieth receipt is kept, to be compared with one for the same key.
-const SAMPLE_EVERY: u64 = 1000;
+/// Of every line every so manieth receipt is kept, to be compared with one for the same key.
+const SAMPLE_EVERY: usize = 1000;
 
 /// How often the progress line changes.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -27,13 +29,27 @@ pub(super) struct Load {
     pub(super) elapsed: Duration,
     /// In microseconds.
     pub(super) latencies: Histogram<u64>,
-    /// Every command that was acknowledged, with the offset that its receipt says.
-    pub(super) acknowledged: Vec<(Sent, u64)>,
-    pub(super) samples: Vec<(Sent, Given)>,
     /// How often a command was sent again.
     pub(super) retries: u64,
-    /// Why a client has given up, the first that did.
+    pub(super) done: Done,
+}
+
+/// What was done by one line, or by all.
+#[derive(Default)]
+pub(super) struct Done {
+    pub(super) acknowledged: Vec<Acknowledged>,
+    pub(super) samples: Vec<(Sent, Given)>,
+    retries: u64,
+    /// Why a line has given up, the first that did.
     pub(super) failure: Option<Failure>,
+}
+
+/// A command that was acknowledged.
+pub(super) struct Acknowledged {
+    pub(super) sent: Sent,
+    /// Where its receipt says that it stands.
+    pub(super) offset: u64,
+    microseconds: u64,
 }
 
 /// What clients tell while they work.
@@ -50,88 +66,87 @@ impl Load {
         let live = Arc::new(Live::default());
         let began = Instant::now();
         let end = began.checked_add(Duration::from_secs(plan.seconds)).context("an end")?;
-        let mut clients = JoinSet::new();
+        let mut lines = JoinSet::new();
         for number in 0..plan.clients {
-            let door = shared.door(plan, number)?;
-            let client = Client { number, door, plan: plan.clone(), live: live.clone() };
-            clients.spawn(client.work(end));
+            for line in 0..plan.in_flight {
+                let door = shared.door(plan, number)?;
+                let line = Line { number, line, door, plan: plan.clone(), live: live.clone() };
+                lines.spawn(line.work(end));
+            }
         }
-        let mut load = Self::empty()?;
+        let mut done = Done::default();
         let mut progress = Progress::new();
         let mut tick = interval(LOOK_EVERY);
         loop {
             tokio::select! {
-                ended = clients.join_next() => match ended {
-                    Some(ended) => load.add(ended??)?,
+                ended = lines.join_next() => match ended {
+                    Some(ended) => done.add(ended??),
                     None => break,
                 },
-                _ = tick.tick() => progress.say(|| line(&live, began.elapsed(), plan)),
+                _ = tick.tick() => progress.say(|| so_far(&live, began.elapsed(), plan)),
             }
         }
-        load.elapsed = began.elapsed();
-        load.retries = load.retries.saturating_add(shared.sent_again());
-        Ok(load)
-    }
-
-    fn empty() -> Result<Self> {
+        let elapsed = began.elapsed();
         // From a microsecond to a minute, with three digits.
-        let latencies = Histogram::new_with_bounds(1, 60_000_000, 3)?;
-        let (acknowledged, samples) = (Vec::new(), Vec::new());
-        let (elapsed, retries, failure) = (Duration::ZERO, 0, None);
-        Ok(Self { elapsed, latencies, acknowledged, samples, retries, failure })
+        let mut latencies = Histogram::new_with_bounds(1, 60_000_000, 3)?;
+        done.acknowledged.iter().for_each(|it| latencies.saturating_record(it.microseconds));
+        let retries = done.retries.saturating_add(shared.sent_again());
+        Ok(Self { elapsed, latencies, retries, done })
     }
+}
 
-    fn add(&mut self, other: Self) -> Result<()> {
-        self.latencies.add(&other.latencies)?;
+impl Done {
+    fn add(&mut self, other: Self) {
         self.acknowledged.extend(other.acknowledged);
         self.samples.extend(other.samples);
         self.retries = self.retries.saturating_add(other.retries);
         self.failure = self.failure.take().or(other.failure);
-        Ok(())
     }
 }
 
-fn line(live: &Live, elapsed: Duration, plan: &Plan) -> String {
+fn so_far(live: &Live, elapsed: Duration, plan: &Plan) -> String {
     let done = live.done.load(Ordering::Relaxed);
     let (rate, seconds) = (per_second(done, elapsed), elapsed.as_secs());
     format!("{seconds} of {} s: {done} commands, {rate} per second", plan.seconds)
 }
 
-/// One client.
-struct Client {
+/// One command of a client after the other. Those of its lines take turns.
+struct Line {
     number: u32,
+    line: u32,
     door: Door,
     plan: Arc<Plan>,
     live: Arc<Live>,
 }
 
-impl Client {
+impl Line {
     /// Works until the end, or until somebody has failed: then figures would say nothing.
-    async fn work(mut self, end: Instant) -> Result<Load> {
-        let mut load = Load::empty()?;
-        for nth in 0.. {
+    async fn work(mut self, end: Instant) -> Result<Done> {
+        let mut done = Done::default();
+        let step = usize::try_from(self.plan.in_flight)?;
+        for nth in (u64::from(self.line)..).step_by(step) {
             let began = Instant::now();
             if began >= end || self.live.has_failed.load(Ordering::Relaxed) {
                 break;
             }
             let sent = self.command(nth)?;
-            let given = match self.door.carry_out(&self.plan, &sent, &mut load.retries).await {
+            let given = match self.door.carry_out(&self.plan, &sent, &mut done.retries).await {
                 Ok(given) => given,
                 Err(failure) => {
                     self.live.has_failed.store(true, Ordering::Relaxed);
-                    load.failure = Some(failure);
+                    done.failure = Some(failure);
                     break;
                 }
             };
-            let took = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-            load.latencies.saturating_record(took);
-            load.acknowledged.push((sent, given.offset()?));
-            if nth.is_multiple_of(SAMPLE_EVERY) {
-                load.samples.push((sent, given));
+            let microseconds = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+            let offset = given.offset()?;
+            if done.acknowledged.len().is_multiple_of(SAMPLE_EVERY) {
+                done.samples.push((sent, given));
             }
+            done.acknowledged.push(Acknowledged { sent, offset, microseconds });
             self.live.done.fetch_add(1, Ordering::Relaxed);
         }
-        Ok(load)
+        Ok(done)
     }
 
     /// Clients go through the workspaces at different places, so that they meet seldom.

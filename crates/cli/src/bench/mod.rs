@@ -1,7 +1,7 @@
 //! `seriatim bench`: many clients at once, and afterwards the proof of what they got.
 //!
 //! ```text
-//!  clients ─ one command at a time each ─► server        for some seconds: rate, latencies
+//!  clients ─ one or some commands at a time ─► server    for some seconds: rate, latencies
 //!  log of every workspace ◄──────────────────            gaps, repeats, every receipt in its place
 //!  some commands once more, with their keys ─►           the same receipts
 //! ```
@@ -33,11 +33,17 @@ use crate::remote::{self, Remote, not_defined, unreachable};
 /// The sequence that every command draws a number from.
 const SEQUENCE: &str = "order";
 
+/// Commands that are on their way at once, of all clients: as many as one client of the library keeps.
+const ON_THEIR_WAY_MAX: u32 = 65_536;
+
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
-    /// How many clients send at the same time, each one command after the other.
+    /// How many clients send at the same time.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     clients: u32,
+    /// How many commands each client has on their way. With 1 it waits for each answer. http has 1.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    in_flight: u32,
     /// For how long.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
@@ -72,6 +78,7 @@ struct Plan {
     app: String,
     mode: Mode,
     clients: u32,
+    in_flight: u32,
     connections: u32,
     seconds: u64,
     workspaces: u32,
@@ -83,12 +90,21 @@ struct Plan {
 }
 
 pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
+    if args.mode == Mode::Http && args.in_flight > 1 {
+        let why = "a connection of HTTP/1.1 has one request on its way: --in-flight is for others";
+        return Err(Failure::usage(why).advise("take more --clients").into());
+    }
+    if args.clients.saturating_mul(args.in_flight) > ON_THEIR_WAY_MAX {
+        let why = format!("at most {ON_THEIR_WAY_MAX} commands can be on their way");
+        return Err(Failure::usage(why).advise("take fewer --clients or --in-flight").into());
+    }
     let run: String = Key::random().to_string().chars().take(8).collect();
     let plan = Arc::new(Plan {
         server: common.server.clone(),
         app: args.app.clone(),
         mode: args.mode,
         clients: args.clients,
+        in_flight: args.in_flight,
         connections: match args.mode {
             Mode::Stream | Mode::Unary => args.connections.min(args.clients),
             Mode::Http => args.clients,
@@ -102,7 +118,7 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
     remote::ask(common, async |remote| {
         prepare(&remote, &plan.app).await?;
         let mut load = Load::run(&plan).await?;
-        let proof = match load.failure.take() {
+        let proof = match load.done.failure.take() {
             None => proof::prove(&plan, &remote, &load).await,
             Some(failure) => Err(gave_up(&plan, failure).into()),
         };

@@ -7,7 +7,7 @@ use seriatim_client::{Event, Key, Workspace};
 
 use super::Plan;
 use super::door::Shared;
-use super::load::Load;
+use super::load::{Acknowledged, Load};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
 use crate::remote::{Remote, not_read};
@@ -37,7 +37,7 @@ pub(super) async fn prove(plan: &Plan, remote: &Remote, load: &Load) -> Result<P
     let mut proof = Proof::default();
     let mut progress = Progress::new();
     let mut by_workspace: BTreeMap<u32, Vec<(u64, Key)>> = BTreeMap::new();
-    for (sent, offset) in &load.acknowledged {
+    for Acknowledged { sent, offset, .. } in &load.done.acknowledged {
         by_workspace.entry(sent.workspace).or_default().push((*offset, sent.key));
     }
     for (index, acknowledged) in by_workspace {
@@ -48,7 +48,7 @@ pub(super) async fn prove(plan: &Plan, remote: &Remote, load: &Load) -> Result<P
         progress.say(|| format!("{} events read back", proof.events));
     }
     let shared = Shared::connect(plan)?;
-    for (sent, given) in &load.samples {
+    for (sent, given) in &load.done.samples {
         // It is a repetition by itself, however often it takes.
         let again = shared.door(plan, sent.client)?.carry_out(plan, sent, &mut 0).await?;
         proof.sent_again = proof.sent_again.saturating_add(1);

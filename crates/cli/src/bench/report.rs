@@ -24,6 +24,7 @@ pub(super) fn print(output: Form, plan: &Plan, load: &Load, proof: Option<&Proof
     let document = object([
         ("mode", of(mode(plan))),
         ("clients", of(plan.clients)),
+        ("in_flight", of(plan.in_flight)),
         ("connections", of(plan.connections)),
         ("workspaces", of(plan.workspaces)),
         ("seconds", of(load.elapsed.as_secs_f64())),
@@ -49,13 +50,13 @@ fn proven(proof: &Proof) -> Json {
 }
 
 fn text(plan: &Plan, load: &Load, rate: u64) -> String {
-    let Plan { clients, connections, workspaces, .. } = plan;
+    let Plan { clients, in_flight, connections, workspaces, .. } = plan;
     let Load { latencies, retries, .. } = load;
     let below = |share| milliseconds(latencies.value_at_percentile(share));
     let percentiles = PERCENTILES.map(|share| format!("p{share} {}", below(share))).join(", ");
     format!(
         "\
-mode      {mode}: clients {clients}, connections {connections}, workspaces {workspaces}
+mode      {mode}: clients {clients}, in flight {in_flight} each, connections {connections}, workspaces {workspaces}
 commands  {commands} in {seconds:.1} s
 rate      {rate} per second
 latency   {percentiles}, max {max}

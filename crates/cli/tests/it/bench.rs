@@ -18,6 +18,19 @@ fn a_bench_proves_what_it_got_in_every_mode() {
         assert_eq!((&report["mode"], &report["clients"]), (&mode.into(), &4.into()));
         assert_eq!(report["retries"], 0, "{report}");
     }
+    for mode in ["stream", "unary"] {
+        let more = ["--seconds", "1", "--in-flight", "3"];
+        let report = proven(&begin(&dev, mode, &more).end().ok());
+        assert_eq!((&report["clients"], &report["in_flight"]), (&4.into(), &3.into()));
+    }
+    for (wrong, what) in [
+        (["--mode=http", "--in-flight=2"], "take more --clients"),
+        (["--clients=10000", "--in-flight=7"], "at most 65536 commands"),
+    ] {
+        let Ran { code, err, .. } = dev.run(&[&["bench"], &wrong[..]].concat());
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(what), "{err}");
+    }
     let table = dev.run(&["bench", "--seconds", "1", "--clients", "2"]).ok();
     for part in [
         "mode      stream: ",

@@ -30,6 +30,7 @@ mod machine;
 pub mod network;
 pub mod node;
 mod reads;
+mod redis;
 mod reopen;
 pub mod report;
 pub mod rounds;

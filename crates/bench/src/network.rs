@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  seriatim dev ◄── sockets ── seriatim bench --clients N --mode M     both share the machine
+//!  redis-server ◄── sockets ── as many clients                         right before, if it is there
 //! ```
 //!
 //! What `bench` reports counts only after it has read everything back: no gap, no repeat, and equal
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::Run;
 use crate::machine::field;
 use crate::node::lone::syncs;
+use crate::redis::{PeerLoad, Redis};
 use crate::report::Table;
 use crate::rounds::percentile;
 
@@ -28,6 +30,8 @@ pub struct NetworkSizes {
     pub seconds: u64,
     /// How many send at the same time, each one command after the other.
     pub clients: Vec<u32>,
+    /// How many send at the same time by stream, and how many commands each has on their way.
+    pub pipelined: Vec<(u32, u32)>,
     /// Connections that are open at once.
     pub connections: u32,
     /// Syncs of a plain file, for the floor.
@@ -38,7 +42,8 @@ impl NetworkSizes {
     /// About a minute.
     #[must_use]
     pub fn short() -> Self {
-        Self { seconds: 2, clients: vec![1, 16, 64, 256], connections: 1_000, syncs: 1_000 }
+        let (clients, pipelined) = (vec![1, 16, 64, 256], vec![(1, 64), (64, 4), (64, 16)]);
+        Self { seconds: 2, clients, pipelined, connections: 1_000, syncs: 1_000 }
     }
 
     /// What reports are made of.
@@ -48,12 +53,9 @@ impl NetworkSizes {
     }
 }
 
-/// What a peer did on a machine of this size, all of it durable before the answer. For orientation:
-/// it was measured on another day.
+/// What Redis did with so many clients on a machine of this size, with another client and on another
+/// day.
 const REDIS: [(u32, f64); 3] = [(1, 2_471.0), (64, 18_867.0), (256, 21_838.0)];
-
-/// Commands that one stream has on their way at most.
-const STREAM_MAX: u32 = 1_024;
 
 pub(crate) fn measure(run: &Run<'_>, sizes: &NetworkSizes) -> Result<Vec<Table>> {
     let binary = run.options.filler.with_file_name("seriatim");
@@ -69,39 +71,37 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NetworkSizes) -> Result<Vec<Table>>
 
 fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Table> {
     let mut rows = Vec::new();
-    for mode in ["stream", "unary", "http"] {
-        let most = (mode == "stream").then_some(STREAM_MAX);
-        for clients in sizes.clients.iter().copied().chain(most) {
-            run.progress(&format!("{mode}, {clients} clients"));
-            let folder = run.folder()?;
-            let floor = percentile(&syncs(&folder.path().join("file"), sizes.syncs)?, 0.5);
-            let server = Server::start(binary, &folder.path().join("data"))?;
-            let load = server.load(sizes.seconds, mode, clients)?;
-            let redis = REDIS.iter().find(|(known, _)| *known == clients);
-            let redis = redis.map_or(f64::NAN, |(_, rate)| *rate);
-            rows.push((
-                format!("{mode}, {clients} clients"),
-                vec![
-                    load.rate,
-                    load.p50,
-                    load.p99,
-                    floor,
-                    load.p50 / floor,
-                    redis,
-                    load.rate / redis,
-                ],
-            ));
-        }
+    let alone = |mode| sizes.clients.iter().map(move |clients| (mode, *clients, 1));
+    let pipelined = sizes.pipelined.iter().map(|(clients, each)| ("stream", *clients, *each));
+    let loads = alone("stream").chain(pipelined).chain(alone("unary")).chain(alone("http"));
+    for (mode, clients, in_flight) in loads {
+        let label = match in_flight {
+            1 => format!("{mode}, {clients} clients"),
+            each => format!("{mode}, {clients} clients, {each} on their way each"),
+        };
+        run.progress(&label);
+        let folder = run.folder()?;
+        let floor = percentile(&syncs(&folder.path().join("file"), sizes.syncs)?, 0.5);
+        let peer = peer(folder.path(), sizes.seconds, clients)?;
+        let server = Server::start(binary, &folder.path().join("data"))?;
+        let load = server.load(sizes.seconds, mode, clients, in_flight)?;
+        let known = REDIS.iter().find(|(known, _)| *known == clients);
+        let known = known.map_or(f64::NAN, |(_, rate)| *rate);
+        let against = [peer.rate, peer.p50, load.rate / peer.rate, known];
+        let ours = [load.rate, load.p50, load.p99, floor, load.p50 / floor];
+        rows.push((label, ours.into_iter().chain(against).collect()));
     }
     Ok(Table {
         title: "throughput",
-        meaning: "`seriatim bench` against `seriatim dev` on the same two cores: each client sends \
-                  one command after the other, an event with 200 bytes of arguments and a number, \
-                  over 100 workspaces and 4 partitions. \"stream\": all over one connection, \
-                  pipelined; \"unary\": a gRPC call each, over one connection; \"http\": a request \
-                  each, a connection per client. Milliseconds; \"fdatasync\" is that of a plain file \
-                  right before. \"Redis\" is a script that checks a key, counts and appends, with \
-                  appendfsync always, on such a machine another day.",
+        meaning: "`seriatim bench` against `seriatim dev` on the same two cores: an event with 200 \
+                  bytes of arguments and a number, over 100 workspaces and 4 partitions. A client \
+                  waits for each answer, unless it has more commands on their way. \"stream\": all \
+                  over one connection; \"unary\": a gRPC call each, over one connection; \"http\": a \
+                  request each, a connection per client. Milliseconds; \"fdatasync\" is that of a \
+                  plain file right before. \"Redis\" ran right before too, if it is installed: a \
+                  script that checks a key, counts and appends 200 bytes, with appendfsync always, \
+                  for as many clients with a connection each that wait for each answer; the last \
+                  column is what it did on another day, with another client.",
         columns: vec![
             "commands/s",
             "p50",
@@ -109,10 +109,22 @@ fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tabl
             "fdatasync p50",
             "p50 / fdatasync",
             "Redis/s",
+            "Redis p50",
             "commands / Redis",
+            "Redis/s, another day",
         ],
         rows,
     })
+}
+
+/// What Redis does with as many clients, or nothing.
+fn peer(folder: &Path, seconds: u64, clients: u32) -> Result<PeerLoad> {
+    if !Redis::is_installed() {
+        return Ok(PeerLoad { rate: f64::NAN, p50: f64::NAN });
+    }
+    let folder = folder.join("redis");
+    std::fs::create_dir(&folder)?;
+    Redis::start(&folder)?.load(seconds, clients)
 }
 
 /// Connections that do nothing, and as many that work.
@@ -121,13 +133,13 @@ fn connections(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tab
     let folder = run.folder()?;
     let server = Server::start(binary, &folder.path().join("data"))?;
     // The first load makes what stays: threads, caches, rows.
-    server.load(sizes.seconds, "http", 1)?;
+    server.load(sizes.seconds, "http", 1, 1)?;
     let before = server.resident_kib()?;
     let open: Vec<TcpStream> =
         (0..sizes.connections).map(|_| server.open()).collect::<Result<_>>()?;
     let idle = server.resident_kib()?;
     drop(open);
-    let load = server.load(sizes.seconds, "http", sizes.connections)?;
+    let load = server.load(sizes.seconds, "http", sizes.connections, 1)?;
     let working = server.resident_kib()?;
     let count = f64::from(sizes.connections);
     Ok(Table {
@@ -185,12 +197,13 @@ impl Server {
         Ok(Self { child, binary: binary.to_owned(), address })
     }
 
-    fn load(&self, seconds: u64, mode: &str, clients: u32) -> Result<Load> {
-        let (seconds, clients) = (seconds.to_string(), clients.to_string());
+    fn load(&self, seconds: u64, mode: &str, clients: u32, in_flight: u32) -> Result<Load> {
+        let [seconds, clients, in_flight] =
+            [seconds, clients.into(), in_flight.into()].map(|number| number.to_string());
         let server = format!("http://{}", self.address);
         let output = Command::new(&self.binary)
             .args(["bench", "--server", &server, "-o", "json", "--seconds", &seconds])
-            .args(["--mode", mode, "--clients", &clients])
+            .args(["--mode", mode, "--clients", &clients, "--in-flight", &in_flight])
             .output()?;
         ensure!(
             output.status.success(),

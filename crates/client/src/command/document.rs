@@ -2,10 +2,15 @@
 //!
 //! Only the shape is read. What stands in `args`, `fields` and `value` goes to the server as it was
 //! written, and so do its mistakes: the server is the one that knows them all.
+//!
+//! **Invariant:** what the server would refuse in a body is not taken for something that is absent. A
+//! condition that is `null` comes from a program that meant to give one.
 
 use bytes::Bytes;
 use prost_types::Timestamp;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Number;
 use serde_json::value::RawValue;
 use seriatim_api as api;
 
@@ -29,6 +34,7 @@ pub(super) fn read(text: &str) -> Result<api::Command, Error> {
 struct Document<'a> {
     #[serde(borrow)]
     events: Vec<EventInput<'a>>,
+    #[serde(default, deserialize_with = "given_number")]
     if_offset: Option<u64>,
     #[serde(default)]
     include_proof: bool,
@@ -38,7 +44,7 @@ struct Document<'a> {
 #[serde(deny_unknown_fields)]
 struct EventInput<'a> {
     name: String,
-    #[serde(borrow)]
+    #[serde(default, borrow, deserialize_with = "given")]
     args: Option<&'a RawValue>,
     #[serde(default, borrow)]
     changes: Vec<Change<'a>>,
@@ -48,34 +54,36 @@ struct EventInput<'a> {
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum Change<'a> {
     Create {
-        id: u64,
+        id: Whole,
         kind: String,
-        #[serde(default)]
-        parent: u64,
-        #[serde(borrow)]
+        /// Without one it is 0 or `null`, as the server takes it too.
+        parent: Option<Whole>,
+        #[serde(default, borrow, deserialize_with = "given")]
         fields: Option<&'a RawValue>,
     },
     Update {
-        id: u64,
+        id: Whole,
         #[serde(borrow)]
         fields: &'a RawValue,
+        #[serde(default, deserialize_with = "given_number")]
         if_version: Option<u64>,
     },
     Delete {
-        id: u64,
+        id: Whole,
+        #[serde(default, deserialize_with = "given_number")]
         if_version: Option<u64>,
     },
     Set {
         key: String,
         #[serde(borrow)]
         value: &'a RawValue,
-        #[serde(rename = "if")]
+        #[serde(default, rename = "if", borrow, deserialize_with = "given")]
         condition: Option<Condition<'a>>,
         expires_at: Option<String>,
     },
     Unset {
         key: String,
-        #[serde(rename = "if", borrow)]
+        #[serde(default, rename = "if", borrow, deserialize_with = "given")]
         condition: Option<Condition<'a>>,
     },
     Draw {
@@ -88,9 +96,41 @@ enum Change<'a> {
 enum Condition<'a> {
     Exists,
     Absent,
-    Version(u64),
+    Version(Whole),
     #[serde(borrow)]
     Value(&'a RawValue),
+}
+
+/// A whole number, however it is written: `1`, `1.0` and `1e0` are the same in JSON.
+#[derive(Clone, Copy)]
+struct Whole(u64);
+
+impl<'de> Deserialize<'de> for Whole {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let number = Number::deserialize(from)?;
+        let whole = number.as_u64().or_else(|| number.as_f64().and_then(whole));
+        whole.map(Self).ok_or_else(|| D::Error::custom(format!("{number} is no whole number here")))
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "whole numbers that JSON can say exactly, and no others"
+)]
+fn whole(number: f64) -> Option<u64> {
+    let is_whole = number.fract() == 0.0 && (0.0..=9_007_199_254_740_991.0).contains(&number);
+    is_whole.then_some(number as u64)
+}
+
+/// What is there must be something: `null` is not the same as nothing.
+fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
+    let why = "null is no value here: leave the member out, or say what it is";
+    Option::deserialize(from)?.ok_or_else(|| D::Error::custom(why)).map(Some)
+}
+
+fn given_number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(given(from)?.map(|Whole(number)| number))
 }
 
 impl EventInput<'_> {
@@ -107,14 +147,15 @@ impl Change<'_> {
     fn wire(self) -> Result<api::Change, Error> {
         use api::change::Change as Wire;
         let change = match self {
-            Self::Create { id, kind, parent, fields } => {
+            Self::Create { id: Whole(id), kind, parent, fields } => {
+                let parent = parent.map_or(0, |Whole(parent)| parent);
                 let fields_json = fields.map(json).unwrap_or_default();
                 Wire::Create(api::Create { id, kind, parent, fields_json })
             }
-            Self::Update { id, fields, if_version } => {
+            Self::Update { id: Whole(id), fields, if_version } => {
                 Wire::Update(api::Update { id, fields_json: json(fields), if_version, version: 0 })
             }
-            Self::Delete { id, if_version } => {
+            Self::Delete { id: Whole(id), if_version } => {
                 Wire::Delete(api::Delete { id, if_version, version: 0 })
             }
             Self::Set { key, value, condition, expires_at } => Wire::Set(api::Set {
@@ -140,7 +181,7 @@ impl Condition<'_> {
         let condition = match self {
             Self::Exists => Wire::Exists(true),
             Self::Absent => Wire::Exists(false),
-            Self::Version(version) => Wire::Version(version),
+            Self::Version(Whole(version)) => Wire::Version(version),
             Self::Value(value) => Wire::ValueJson(json(value)),
         };
         api::Condition { condition: Some(condition) }
@@ -196,6 +237,49 @@ mod tests {
         ] {
             let message = refused(text);
             assert!(message.contains(named), "{text}: {message}");
+        }
+    }
+
+    /// A condition that was `null` was none, and the command was carried out without it.
+    #[test]
+    fn null_is_not_the_same_as_nothing() {
+        for change in [
+            r#"{"set": {"key": "k", "value": 1, "if": null}}"#,
+            r#"{"unset": {"key": "k", "if": null}}"#,
+            r#"{"set": {"key": "k", "value": 1, "if": {"version": null}}}"#,
+            r#"{"update": {"id": 200001, "fields": {}, "if_version": null}}"#,
+            r#"{"delete": {"id": 200001, "if_version": null}}"#,
+            r#"{"delete": {"id": null}}"#,
+        ] {
+            let text = format!(r#"{{"events": [{{"name": "A", "changes": [{change}]}}]}}"#);
+            let message = refused(&text);
+            assert!(message.contains("null"), "{text}: {message}");
+        }
+        refused(r#"{"events": [{"name": "A"}], "if_offset": null}"#);
+        refused(r#"{"events": [{"name": "A", "args": null}]}"#);
+        // As the server takes it.
+        let text = r#"{"events": [{"name": "A", "changes": [
+            {"create": {"id": 1.0, "kind": "k", "parent": null}}]}]}"#;
+        let command = read(text).unwrap();
+        let Some(api::change::Change::Create(create)) = &command.events[0].changes[0].change else {
+            panic!("a create");
+        };
+        assert_eq!((create.id, create.parent), (1, 0));
+    }
+
+    #[test]
+    fn a_whole_number_may_be_written_in_any_way() {
+        let read = |offset: &str| {
+            read(&format!(r#"{{"events": [{{"name": "A"}}], "if_offset": {offset}}}"#))
+                .map(|command| command.if_offset)
+        };
+        for (text, number) in
+            [("0", 0), ("7.0", 7), ("1e1", 10), ("9007199254740991", (1 << 53) - 1)]
+        {
+            assert_eq!(read(text), Ok(Some(number)), "{text}");
+        }
+        for text in ["-1", "1.5", "1e300", "\"1\"", "true"] {
+            assert!(read(text).is_err(), "{text}");
         }
     }
 

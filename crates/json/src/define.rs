@@ -5,8 +5,8 @@
 
 use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX, RETENTION_MS_MAX};
 use seriatim_types::{
-    CommandLimits, Define, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
-    Retention, TrustLevel,
+    AppSettings, CommandLimits, Define, DefineRequest, NUMBER_MAX, Name, RecordClass,
+    RecordIdScheme, Reset, Retention, TrustLevel,
 };
 
 use crate::error::{Invalid, Problem, excerpt};
@@ -14,11 +14,13 @@ use crate::node::{Node, Slot};
 use crate::read::read_request;
 use crate::time;
 
-/// What a new app gets where its request says nothing.
+/// What an app gets where its request says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppDefaults {
     /// How many partitions it has.
     pub partitions: u16,
+    /// Which ids its records get.
+    pub record_ids: RecordIdScheme,
     /// How much its partitions trust their own numbers.
     pub trust_level: TrustLevel,
     /// How long idempotency keys are kept.
@@ -31,10 +33,19 @@ impl Default for AppDefaults {
     fn default() -> Self {
         Self {
             partitions: 4,
+            record_ids: RecordIdScheme::Single,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
             keys_max: 10_000_000,
         }
+    }
+}
+
+impl From<&AppSettings> for AppDefaults {
+    /// What is left out of a request for an app that is there is as it is.
+    fn from(app: &AppSettings) -> Self {
+        let &AppSettings { partitions, record_ids, trust_level, retention, keys_max, .. } = app;
+        Self { partitions, record_ids, trust_level, retention, keys_max }
     }
 }
 
@@ -83,7 +94,7 @@ pub fn app_or(body: &[u8], defaults: &AppDefaults) -> Result<Define, Invalid> {
             let count = node.whole(1..=u64::from(PARTITIONS_MAX))?;
             Ok(u16::try_from(count).expect("the limit is a u16"))
         })?,
-        record_ids: read_or(record_ids, RecordIdScheme::Single, |node| node.word(RECORD_IDS))?,
+        record_ids: read_or(record_ids, defaults.record_ids, |node| node.word(RECORD_IDS))?,
         trust_level: read_or(trust_level, defaults.trust_level, trust_level_of)?,
         retention: read_or(retention, defaults.retention, retention_of)?,
         keys_max: read_or(keys_max, defaults.keys_max, |node| node.whole(1..=KEYS_MAX))?,

@@ -6,6 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use bytes::Bytes;
 use seriatim_core::{Defined, Outcome, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact};
@@ -26,11 +27,8 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let made = async {
         asked.query(&[])?;
-        let define = define::app_or(
-            &asked.body(body, context.settings.body_within).await?,
-            &context.settings.apps,
-        )?;
-        make(&context, define).await
+        let body = asked.body(body, context.settings.body_within).await?;
+        make(&context, body).await
     };
     let (settings, is_new) = made.await.map_err(ApiError::of_write)?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
@@ -57,16 +55,25 @@ pub(crate) async fn get(
     Ok(answer::ok(write::app(&one(&context, asked.app()?).await?.app)))
 }
 
-/// Makes an app. Returns whether there was none before.
+/// Makes an app as a body says. Returns whether there was none before.
+///
+/// What the body leaves out is the server's default for a new app. Of one that is there it is what that
+/// has: a program that makes its app each time it starts must not end where a default has changed.
 pub(crate) async fn make(
     context: &Arc<Context>,
-    define: Define,
+    body: Bytes,
 ) -> Result<(AppSettings, bool), ApiError> {
+    let Define { app, request } = define::app_or(&body, &context.settings.apps)?;
     let make = move |context: &Context| {
+        let known = context.node.apps()?.into_iter().find(|known| known.app.name == app);
+        let request = match &known {
+            Some(known) => define::app_or(&body, &(&known.app).into())?.request,
+            None => request,
+        };
         let within = context.settings.answer_within;
-        let outcome = applied(context.node.define(&define.app, define.request, within)?)?;
+        let outcome = applied(context.node.define(&app, request, within)?)?;
         let is_new = matches!(outcome, Outcome::Defined { is_new: true, .. });
-        Ok((find(context, &define.app)?.app, is_new))
+        Ok((find(context, &app)?.app, is_new))
     };
     context.ask_apps(make).await
 }

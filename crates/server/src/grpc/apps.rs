@@ -29,10 +29,7 @@ impl AppService for Apps {
         request: Request<proto::CreateAppRequest>,
     ) -> Result<Response<proto::CreateAppResponse>, Status> {
         let app = request.into_inner().app.unwrap_or_default();
-        let made = async {
-            let define = define::app_or(&app_body(&app)?, &self.0.settings.apps)?;
-            apps::make(&self.0, define).await
-        };
+        let made = async { apps::make(&self.0, app_body(&app)?.into()).await };
         let (settings, created) = made.await.map_err(ApiError::of_write)?;
         let app = Some(answer::app(&settings));
         Ok(Response::new(proto::CreateAppResponse { app, created }))

@@ -1,7 +1,7 @@
 //! Apps and what is defined for them.
 
 use serde_json::json;
-use seriatim_api::{Log, SubscribeRequest, log};
+use seriatim_api::{App, CreateAppRequest, Log, SubscribeRequest, log};
 use seriatim_testkit::request;
 use tonic::Code;
 
@@ -20,8 +20,34 @@ fn an_app_is_made_once_and_found_again() {
     assert_eq!((again.status, again.text().as_str()), (200, shown));
     assert_eq!(world.get("/v1/apps/shop").text(), shown);
     assert_eq!(world.get("/v1/apps").text(), format!(r#"{{"apps":[{shown}]}}"#));
-    let other = error(&world.post("/v1/apps", r#"{"name":"shop"}"#), 409, "APP_EXISTS");
-    assert_eq!(other["outcome"], "refused");
+    let other = r#"{"name":"shop","partitions":4}"#;
+    let other = error(&world.post("/v1/apps", other), 409, "APP_EXISTS");
+    assert_eq!((&other["outcome"], &other["setting"]), (&json!("refused"), &json!("partitions")));
+}
+
+/// A program that makes its app each time it starts did not start any more once the operator had chosen
+/// another default for new apps.
+#[test]
+fn what_is_not_said_of_an_app_that_is_there_is_as_it_is() {
+    let world = World::new();
+    let own = r#"{"name":"shop","partitions":3,"record_ids":"split","trust_level":1,"idempotency_retention":"168h","idempotency_keys_max":1000}"#;
+    assert_eq!(world.post("/v1/apps", own).status, 201);
+    for body in [r#"{"name":"shop"}"#, r#"{"name":"shop","trust_level":1}"#] {
+        let again = world.post("/v1/apps", body);
+        assert_eq!((again.status, again.text().as_str()), (200, own), "{body}");
+    }
+    for (body, setting) in [
+        (r#"{"name":"shop","record_ids":"single"}"#, "record_ids"),
+        (r#"{"name":"shop","idempotency_retention":"24h"}"#, "idempotency_retention"),
+    ] {
+        let other = error(&world.post("/v1/apps", body), 409, "APP_EXISTS");
+        assert_eq!(other["setting"], setting);
+    }
+    let grpc = world.grpc();
+    let app = App { name: "shop".to_owned(), ..App::default() };
+    let again = grpc.wait(grpc.apps().create_app(CreateAppRequest { app: Some(app) })).unwrap();
+    assert!(!again.created);
+    assert_eq!(again.app.unwrap().partitions, 3);
 }
 
 #[test]

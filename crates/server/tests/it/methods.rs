@@ -57,7 +57,8 @@ fn apps_are_made_and_found() {
     let expected = json!({"name": "shop", "partitions": 3, "record_ids": "split", "trust_level": 1,
         "idempotency_retention": "forever", "idempotency_keys_max": 1000});
     assert_eq!(shown, expected);
-    let other = CreateAppRequest { app: Some(App { name: shop(), ..App::default() }) };
+    let other =
+        CreateAppRequest { app: Some(App { name: shop(), partitions: 4, ..App::default() }) };
     let exists = failed(grpc.wait(apps.create_app(other)), Code::AlreadyExists, "APP_EXISTS");
     assert_eq!(exists["outcome"], "refused");
     assert_eq!(grpc.wait(apps.get_app(GetAppRequest { app: shop() })).unwrap(), app);

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, Uri};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post, put};
+
+use seriatim_json::write::Fact;
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -58,16 +60,33 @@ fn workspace() -> Router<Arc<Context>> {
         .route(&at("consistency"), get(reads::consistency))
 }
 
-/// Every request: kept out if it may come from a page of another site, and counted once it is
-/// answered. One layer for both: each is a box and a copy of all that lies behind it.
+/// Every request: kept out if its head is too long or it may come from a page of another site, and
+/// counted once it is answered. One layer for all: each is a box and a copy of all that lies behind it.
 async fn pass(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
     let asked = metrics::CountedAs::of(&request);
-    let response = match browsers::refusal(&context, &request) {
+    let refusal = too_many_headers(&context, &request);
+    let response = match refusal.or_else(|| browsers::refusal(&context, &request)) {
         Some(refusal) => refusal,
         None => next.run(request).await,
     };
     context.metrics.answered(asked, response.status());
     response
+}
+
+/// HTTP/1.1 is held to the limit where it is read. HTTP/2 has a limit of bytes alone, and its answer is
+/// made here: as bare as the other one, and an error in the form of gRPC to whoever speaks that.
+fn too_many_headers(context: &Context, request: &Request) -> Option<Response> {
+    let (count, max) = (request.headers().len(), context.settings.headers_max);
+    if count <= max {
+        return None;
+    }
+    if grpc::is_grpc(request.headers()) {
+        let message = format!("{count} headers are more than {max}");
+        let limit = Fact::Number(u64::try_from(max).unwrap_or(u64::MAX));
+        let error = ApiError::new("TOO_LARGE", message).with("limit", limit);
+        return Some(grpc::refused(request.uri().path(), error));
+    }
+    Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response())
 }
 
 async fn unknown(uri: Uri, headers: HeaderMap) -> Response {

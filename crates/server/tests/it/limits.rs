@@ -76,6 +76,31 @@ fn a_thousand_connections_at_once_are_all_answered_and_all_told() {
     }
 }
 
+/// Over HTTP/2 only their bytes were limited.
+#[test]
+fn headers_are_counted_in_both_versions_of_http() {
+    let world = world(Settings { headers_max: 10, ..Settings::default() });
+    let names: Vec<String> = (0..11).map(|number| format!("x-{number}")).collect();
+    let headers: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
+    let few = headers.get(..5).unwrap();
+    assert_eq!(world.send("GET", "/livez", &headers, "").status, 431);
+    assert_eq!(world.send("GET", "/livez", few, "").status, 200);
+    let mut raw = Raw::connect(&world);
+    let mut livez = |headers: &[(&str, &str)]| {
+        let mut request = axum::http::Request::get("http://localhost/livez");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        raw.ask(request.body(axum::body::Body::empty()).unwrap()).unwrap()
+    };
+    let answer = livez(&headers);
+    assert_eq!((answer.http.as_u16(), answer.body.len()), (431, 0));
+    assert_eq!(livez(few).http, 200);
+    let status = Raw::connect(&world).call(SUBMIT, &headers, b"").status().unwrap();
+    let facts = failed(Err::<(), _>(status), Code::ResourceExhausted, "TOO_LARGE");
+    assert_eq!((&facts["limit"], &facts["outcome"]), (&json!(10), &json!("refused")));
+}
+
 #[test]
 fn a_client_that_does_not_come_to_its_request_loses_its_place() {
     let world = world(Settings { connections_max: 1, ..quick() });

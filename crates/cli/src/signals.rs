@@ -1,4 +1,4 @@
-//! The signals that end a server, and the one that ends everything else.
+//! The signals that end a server, and everything else.
 //!
 //! Those of a server are listened to on a thread of their own, so that a second one is heard whatever
 //! the rest of the process waits for.
@@ -7,8 +7,8 @@ use std::future::Future;
 use std::io;
 
 use anyhow::Result;
-use tokio::signal::ctrl_c;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use crate::exit::{Exit, Interrupted};
@@ -24,24 +24,34 @@ pub(crate) async fn interruptible<T>(task: impl Future<Output = Result<T>>) -> R
     }
 }
 
-/// Waits for SIGINT.
+/// Waits for SIGINT, or for SIGTERM, by which somebody else's patience ends.
 pub(crate) async fn interrupt() {
-    if ctrl_c().await.is_err() {
-        // It cannot be listened to, and ends the process as it always did.
-        std::future::pending().await
+    match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+        (Ok(mut interrupt), Ok(mut terminate)) => either(&mut interrupt, &mut terminate).await,
+        // They cannot be listened to, and end the process as they always did.
+        _ => std::future::pending().await,
     }
+}
+
+async fn either(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn both(runtime: &Runtime) -> io::Result<(Signal, Signal)> {
+    let _entered = runtime.enter();
+    Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
 }
 
 /// Ends the process when it is interrupted, and leaves no line on the terminal: for work that never
 /// waits, so that nothing else could end it.
 pub(crate) fn end_when_interrupted() -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let mut interrupt = {
-        let _entered = runtime.enter();
-        signal(SignalKind::interrupt())?
-    };
+    let (mut interrupt, mut terminate) = both(&runtime)?;
     let end = move || {
-        runtime.block_on(interrupt.recv());
+        runtime.block_on(either(&mut interrupt, &mut terminate));
         let _nobody_draws = progress::remove();
         std::process::exit(Exit::Interrupted as i32);
     };
@@ -52,22 +62,13 @@ pub(crate) fn end_when_interrupted() -> io::Result<()> {
 /// Ends at the first SIGINT or SIGTERM. A second one ends the process at once.
 pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (mut interrupt, mut terminate) = {
-        let _entered = runtime.enter();
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
-    };
+    let (mut interrupt, mut terminate) = both(&runtime)?;
     let (sender, first) = oneshot::channel();
     let wait = async move {
-        let mut next = async || {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
-        next().await;
+        either(&mut interrupt, &mut terminate).await;
         say("Stopping: answers in flight are given first. Once more stops at once.");
         let _ = sender.send(());
-        next().await;
+        either(&mut interrupt, &mut terminate).await;
         say("Stopped at once. Everything that was acknowledged is on disk.");
         std::process::exit(130);
     };

@@ -1,9 +1,10 @@
 //! Commands that fail: with the right exit code, with the code of the error, and with advice.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::Stdio;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::process::{Dev, Ran, command, run};
 use crate::shop::{KEY, OTHER_KEY, shop};
@@ -302,6 +303,32 @@ fn an_outcome_that_is_unknown_is_resolved_by_the_key() {
     shell(again(&said)).ok();
     let events = dev.run(&["log", "read", "shop", "store-1", "-o", "json"]).ok();
     assert_eq!(events.matches("\"Paid\"").count(), 1, "{events}");
+}
+
+/// A timeout of a shell sends SIGTERM, and the key was gone with the process.
+#[test]
+fn a_command_that_is_told_to_end_says_its_key() {
+    let (_folder, dev) = shop();
+    for signal in [Signal::INT, Signal::TERM] {
+        dev.signal(Signal::STOP);
+        let mut submit = dev.command(&["submit", "shop", "store-1", "Paid", "--timeout", "600s"]);
+        let mut submit = submit.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut err = BufReader::new(submit.stderr.take().unwrap());
+        let mut said = String::new();
+        // From then on it surely listens.
+        while !said.contains("has not answered") {
+            assert_ne!(err.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
+        }
+        kill_process(Pid::from_child(&submit), signal).unwrap();
+        said.clear();
+        err.read_to_string(&mut said).unwrap();
+        assert_eq!(submit.wait().unwrap().code(), Some(5), "{said}");
+        dev.signal(Signal::CONT);
+        assert!(said.contains("interrupted: perhaps written"), "{said}");
+        shell(again(&said)).ok();
+    }
+    let events = dev.run(&["log", "read", "shop", "store-1", "-o", "json"]).ok();
+    assert_eq!(events.matches("\"Paid\"").count(), 2, "{events}");
 }
 
 #[test]

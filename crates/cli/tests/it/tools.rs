@@ -52,9 +52,14 @@ fn help_knows_every_command() {
     assert!(help.contains("--format 'INV-{yyyy}-{n:06}'") && help.contains("{{ and }}"), "{help}");
 }
 
-/// Its server and its folder stayed behind.
+/// Its server and its folder stayed behind: when it was interrupted, and later when it was only told to
+/// end, as by a timeout.
 #[test]
 fn a_demo_that_is_interrupted_leaves_nothing_behind() {
+    [Signal::INT, Signal::TERM].into_iter().for_each(interrupt_a_demo);
+}
+
+fn interrupt_a_demo(signal: Signal) {
     let folder = tempfile::tempdir().unwrap();
     let mut demo = crate::process::command(&["demo"]);
     let demo = demo.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -64,7 +69,7 @@ fn a_demo_that_is_interrupted_leaves_nothing_behind() {
     while !said.contains("\n2. ") {
         assert_ne!(out.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
     }
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    kill_process(Pid::from_child(&child), signal).unwrap();
     // The server has the same standard error: it is closed when both have ended.
     let ended = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));

@@ -17,8 +17,8 @@
 //! **What cannot be told.** The engine's number of a batch is under no checksum. It lies between two
 //! bounds and above that of the batch before; within these another number leaves the order of the
 //! batches, and so the content, as it is. A file that nothing refers to is what a crash leaves
-//! behind, if it is called as the engine calls its files: it is named, its bytes mean nothing, and
-//! the engine removes it. A note of an earlier journal while nothing in the newest is known to be
+//! behind, or the engine until it is opened again, if it is called as the engine calls its files: it
+//! is named, its bytes mean nothing, and the engine removes it. A note of an earlier journal while nothing in the newest is known to be
 //! durable is what a crash leaves as well.
 
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub struct FilesReport {
     pub torn_bytes: u64,
     /// Where they begin.
     pub torn_at: Option<(PathBuf, u64)>,
-    /// Files that nothing refers to. A crash leaves such, and the next start removes them.
+    /// Files that nothing refers to. A crash and a long run leave such, and the next start removes them.
     pub leftovers: Vec<PathBuf>,
 }
 

@@ -5,8 +5,8 @@
 //!                             └► trees, clients, records, entities ─► beside the server's answers
 //! ```
 //!
-//! A server goes on while it is checked. Trees are compared at the size that was read; where the
-//! rest differs, it counts only if the workspace has not moved on since.
+//! A server goes on while it is checked. Trees are compared at the size that was read. What else differs
+//! counts, unless an event behind what was read has made it, or may have removed it.
 //!
 //! **Deliberately absent:** what a server does not show (checkpoints, keys, files), and bounded
 //! memory: what the events of a partition come to is held. A folder is checked whole and in bounded
@@ -64,7 +64,14 @@ pub(super) async fn run(remote: &Remote) -> Result<()> {
         ("workspaces", of(compared)),
         ("workspaces_changed_meanwhile", of(moved)),
     ]);
-    Ok(remote.output.print_as(&document, || format!("{}\nNothing differs.", document.table()))?)
+    let end = match moved {
+        0 => "Nothing differs.".to_owned(),
+        moved => format!(
+            "Nothing differs. {moved} of the workspaces were written to meanwhile: their logs and trees \
+             were compared, and what had not changed."
+        ),
+    };
+    Ok(remote.output.print_as(&document, || format!("{}\n{end}", document.table()))?)
 }
 
 /// Shows that each series of a sequence is complete, by the receipts of all commands.

@@ -74,6 +74,14 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         return Err(Failure::new(Exit::Failure, what).into());
     }
     let store = open_soon(&data, storage)?;
+    let torn_bytes = store.found_on_open().torn_bytes;
+    if torn_bytes > 0 {
+        complain(format!(
+            "seriatim: {torn_bytes} bytes behind the last whole commit were cut off: as a rule what a crash \
+             leaves of commits that were never acknowledged. If the disk may be damaged, nobody can tell \
+             that from it: compare with a copy."
+        ));
+    }
     let clock = Arc::new(SystemClock::new());
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

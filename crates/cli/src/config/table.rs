@@ -161,7 +161,7 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Threads that write out and merge tables.";
 
     apps.partitions: Count(1..=PARTITIONS_MAX as u64),
-        "Partitions of a new app. It can never be changed later.";
+        "Partitions of a new app, a thread and about 1.2 MiB each. It can never be changed later.";
     apps.trust_level: Count(0..=2),
         "What is checked to be new before it is written: 0 events and new records, 1 events, 2 nothing.";
     apps.retention as "apps.idempotency_retention": Retention,

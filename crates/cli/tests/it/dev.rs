@@ -1,5 +1,8 @@
 //! `seriatim dev` from its start to its end.
 
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
 use rustix::process::Signal;
 use seriatim_testkit::{HttpAnswer, HttpClient, request};
 
@@ -202,4 +205,34 @@ fn a_second_signal_ends_it_at_once() {
     assert_eq!(status.code(), Some(130));
     let dev = Dev::start(folder.path());
     assert_eq!(dev.client().send("GET", "/v1/apps/shop", &[], b"").unwrap().status, 200);
+}
+
+/// They were cut off without a word.
+#[test]
+fn bytes_that_are_cut_off_at_a_start_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path());
+    define(&mut dev.client());
+    dev.kill();
+    let engine = folder.path().join("fjall");
+    let files = std::fs::read_dir(&engine).unwrap().map(|entry| entry.unwrap().path());
+    let journal =
+        files.filter(|file| file.extension().is_some_and(|it| it == "jnl")).max().unwrap();
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[end] ^= 1;
+    std::fs::write(&journal, bytes).unwrap();
+    let data = folder.path().to_str().unwrap();
+    for is_said in [true, false] {
+        let mut server = command(&["dev", "--listen", "127.0.0.1:0", "--data", data]);
+        let mut server = server.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().starts_with("Ready")));
+        server.kill().unwrap();
+        server.wait().unwrap();
+        let mut said = String::new();
+        server.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        let what = "bytes behind the last whole commit were cut off";
+        assert_eq!(said.contains(what), is_said, "{said}");
+    }
 }

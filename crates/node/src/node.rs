@@ -237,9 +237,9 @@ impl Node {
             }
         };
         let shared = self.hosted.start(partition).shared.clone();
-        let lag_max = self.hosted.settings.subscription_lag_max;
+        let settings = &self.hosted.settings;
         let schema = self.schema().clone();
-        Ok(Subscription::new(shared, schema, prefix_of(partition), log, from, lag_max))
+        Ok(Subscription::new(shared, schema, prefix_of(partition), log, from, settings))
     }
 
     /// Told once readers of a partition may see more of what is of interest, or its state has

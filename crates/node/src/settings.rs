@@ -2,11 +2,19 @@
 
 use std::time::Duration;
 
+use seriatim_types::limits::TICK_ITEMS_MAX;
+
+/// Half of what a tick may hold, for each of the two kinds.
+const DUE_ITEMS_MAX: usize = TICK_ITEMS_MAX / 2;
+
 /// Settings of a node's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// Entries that one commit may hold, at least 1.
     pub batch_entries_max: usize,
+    /// Bytes of writes at which a commit takes no more entries. One entry may come on top, and storage
+    /// can take far more.
+    pub commit_bytes: usize,
     /// Requests that wait for a partition's answer before others are turned away, at least 1.
     pub queue_max: usize,
     /// Commits of a partition that may wait for the disk at the same time, at least 1.
@@ -21,11 +29,15 @@ pub struct Settings {
     pub checkpoint_delay: Duration,
     /// How often a partition looks for what is due.
     pub tick_interval: Duration,
+    /// Entities, and as many events whose keys are over, that are removed in one step, 1 to 512.
+    pub due_items_max: usize,
     /// Events that are read in one go while numbers are read from the log.
     pub actualize_events: usize,
     /// How long readers of a partition in which nothing happens are shown the same snapshot. An old
     /// one keeps the store from freeing anything that was written since, by any partition.
     pub view_renewal: Duration,
+    /// Events that a subscription gives at a time, at least 1.
+    pub page_events: usize,
     /// Events that a subscription that had caught up may fall behind before it is told so.
     pub subscription_lag_max: u64,
 }
@@ -34,6 +46,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             batch_entries_max: 256,
+            commit_bytes: 8 * 1024 * 1024,
             queue_max: 4096,
             commits_in_flight_max: 2,
             cached_rows_max: 100_000,
@@ -41,8 +54,10 @@ impl Default for Settings {
             unflushed_rows_max: 16_384,
             checkpoint_delay: Duration::from_millis(100),
             tick_interval: Duration::from_secs(1),
+            due_items_max: DUE_ITEMS_MAX,
             actualize_events: 512,
             view_renewal: Duration::from_secs(1),
+            page_events: 256,
             subscription_lag_max: 100_000,
         }
     }
@@ -56,6 +71,7 @@ impl Settings {
             queue_max: self.queue_max.max(1),
             commits_in_flight_max: self.commits_in_flight_max.max(1),
             cached_workspaces_max: self.cached_workspaces_max.max(1),
+            due_items_max: self.due_items_max.clamp(1, DUE_ITEMS_MAX),
             actualize_events: self.actualize_events.max(1),
             ..self
         }

@@ -22,11 +22,9 @@ use seriatim_types::{PartitionId, WorkspaceId, WorkspaceRef};
 use crate::partition::State;
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reason;
+use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::watch::{Changed, Interest};
-
-/// Events that are given at a time.
-const PAGE_EVENTS: usize = 256;
 
 /// A log that can be followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +45,7 @@ pub struct Subscription {
     next: u64,
     /// Whether it has given everything that there was at some time.
     is_live: bool,
+    page_events: usize,
     lag_max: u64,
 }
 
@@ -90,7 +89,7 @@ impl Subscription {
         prefix: PartitionPrefix,
         log: Log,
         from: u64,
-        lag_max: u64,
+        settings: &Settings,
     ) -> Self {
         let followed = match log {
             Log::Partition(_) => Followed::Partition,
@@ -98,7 +97,8 @@ impl Subscription {
         };
         let back = u64::from(planted::is(Bug::SubscriptionRepeats));
         let next = from.saturating_sub(back).max(1);
-        Self { shared, schema, prefix, followed, next, is_live: false, lag_max }
+        let (page_events, lag_max) = (settings.page_events.max(1), settings.subscription_lag_max);
+        Self { shared, schema, prefix, followed, next, is_live: false, page_events, lag_max }
     }
 
     /// The offset of the next event that it gives.
@@ -181,11 +181,11 @@ impl Subscription {
         }
         let (mut events, last) = match &self.followed {
             Followed::Workspace(workspace) => (
-                reader.events(*workspace, self.next, PAGE_EVENTS)?,
+                reader.events(*workspace, self.next, self.page_events)?,
                 reader.last_offset(*workspace)?,
             ),
             Followed::Partition | Followed::Named(_) => (
-                reader.partition_events(self.next, PAGE_EVENTS)?,
+                reader.partition_events(self.next, self.page_events)?,
                 view.offset.map_or(0, seriatim_types::PartitionOffset::get),
             ),
         };

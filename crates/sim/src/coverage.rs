@@ -56,6 +56,7 @@ pub(crate) const ALL: &[&str] = &[
     "covered_unknown_sequence",
     "covered_value_mismatch",
     "covered_version_mismatch",
+    "covered_not_found",
     "covered_definition_refused",
     "covered_declaration_refused",
     // What is not decided.
@@ -74,6 +75,7 @@ pub(crate) const ALL: &[&str] = &[
     "covered_patience_ends_before_the_answer",
     "covered_longest_back_off",
     "covered_history_with_a_maybe",
+    "covered_page_full",
     // What time does.
     "covered_entities_expired",
     "covered_keys_expired",

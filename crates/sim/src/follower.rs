@@ -14,12 +14,14 @@ pub(crate) struct Follower {
     pub(crate) connection: u64,
     /// The server's side of the connection.
     pub(crate) subscription: Option<Subscription>,
+    /// Events that it is given at a time.
+    pub(crate) page_events: usize,
 }
 
 impl Follower {
     pub(crate) fn new(partition: PartitionRef, log: Log) -> Self {
         let (given, subscription) = (Vec::new(), None);
-        Self { partition, log, given, connection: 0, subscription }
+        Self { partition, log, given, connection: 0, subscription, page_events: 0 }
     }
 
     /// The first offset that it lacks.

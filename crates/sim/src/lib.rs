@@ -38,7 +38,7 @@ pub use crate::coverage::uncovered;
 pub use crate::many::{Totals, many};
 
 use crate::invariants::Violation;
-use crate::trace::TIMELINE_LINES;
+use crate::trace::{TIMELINE_LINES, Trace};
 use crate::world::World;
 
 /// What came of a run.
@@ -92,26 +92,47 @@ pub fn run(seed: u64, steps: u64) -> Report {
 /// Runs a seed. Returns the last things that happened too, or all of them.
 #[must_use]
 pub fn run_and_keep(seed: u64, steps: u64, keeps_all: bool) -> (Report, Vec<String>) {
-    let mut world = World::new(seed);
-    world.trace.keeps_all = keeps_all;
+    let trace = Trace::begin(keeps_all);
+    let mut world = World::new(seed, trace.clone());
     // What has happened before an assertion failed is still there, and is what one wants to read.
     let ran = catch_unwind(AssertUnwindSafe(|| world.run(steps)));
-    let ran = ran.unwrap_or_else(|panic| Err(Violation::new("assertion", said(&*panic))));
-    let lines = world.trace.timeline();
+    let ran = ran.unwrap_or_else(|panic| Err(assertion(said(&*panic))));
+    world.tell_how_far();
+    report((seed, steps), &trace, ran)
+}
+
+/// What the run that this thread has begun last comes to, if it has ended by a panic: for whoever has
+/// to report that where nobody can catch it. Returns the lines that were kept too.
+#[must_use]
+pub fn ended_by_panic(seed: u64, steps: u64, what: String) -> (Report, Vec<String>) {
+    let trace = Trace::last().unwrap_or_default();
+    report((seed, steps), &trace, Err(assertion(what)))
+}
+
+fn assertion(what: String) -> Violation {
+    Violation::new("assertion", what)
+}
+
+fn report(
+    (seed, steps): (u64, u64),
+    trace: &Trace,
+    ran: Result<(), Violation>,
+) -> (Report, Vec<String>) {
+    let lines = trace.timeline();
     let verdict = match ran {
         Ok(()) => Verdict::Held,
         Err(Violation { invariant, what }) => {
             Verdict::Violated { invariant, what, timeline: last(&lines) }
         }
     };
-    let events = world.oracle.settled().map(|(_, model)| model.log().len()).sum::<usize>();
+    let (now, events) = trace.standing();
     let report = Report {
         seed,
         steps,
         events: u64::try_from(events).unwrap_or(u64::MAX),
-        virtual_ms: u64::try_from(world.agenda.now().as_millis()).unwrap_or(u64::MAX),
-        trace_hash: world.trace.hash(),
-        counts: world.counts,
+        virtual_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        trace_hash: trace.hash(),
+        counts: trace.counts(),
         verdict,
     };
     (report, lines)
@@ -152,6 +173,20 @@ fn said(panic: &(dyn std::any::Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A build that ends at a panic showed neither the timeline nor anything else of it.
+    #[test]
+    fn what_has_happened_before_a_panic_can_be_told_without_catching_it() {
+        let (report, lines) = run_and_keep(1, 300, true);
+        let (told, told_lines) = ended_by_panic(1, 300, "why".to_owned());
+        assert_eq!(told_lines, lines);
+        let Verdict::Violated { invariant, what, timeline } = &told.verdict else {
+            panic!("a panic is a violation")
+        };
+        assert_eq!((*invariant, what.as_str(), timeline.len()), ("assertion", "why", 60));
+        assert!(told.events > 0 && told.virtual_ms > 0 && !told.counts.is_empty());
+        assert_eq!(Report { verdict: Verdict::Held, ..told }, report);
+    }
 
     #[test]
     fn what_differs_between_two_runs_is_found_and_shown() {

@@ -10,12 +10,12 @@ mod planted;
 mod report;
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use seriatim_sim::{Report, Totals, Verdict, many, run_twice};
+use seriatim_sim::{Report, Totals, ended_by_panic, many, run_twice};
 
 use crate::document::{Json, object, of};
 use crate::exit::{self, Failure};
@@ -51,6 +51,9 @@ thread_local! {
     static SEED: Cell<u64> = const { Cell::new(0) };
 }
 
+/// Held by the thread whose panic is reported, up to the end of the process.
+static FIRST: Mutex<()> = Mutex::new(());
+
 pub(crate) fn run(output: Form, args: &SimArgs) -> Result<()> {
     if args.list_mutations {
         return list_mutations(output);
@@ -58,11 +61,12 @@ pub(crate) fn run(output: Form, args: &SimArgs) -> Result<()> {
     if let Some(name) = &args.mutation {
         check_mutation(name)?;
     }
-    report_what_aborts(output, args);
+    let so_far = Arc::new(SoFar { begin: Instant::now(), totals: Mutex::default() });
+    report_what_aborts(output, args, so_far.clone());
     signals::end_when_interrupted()?;
     match args.seeds {
         None => run_one(output, args),
-        Some(seeds) => run_many(output, args, seeds),
+        Some(seeds) => run_many(output, args, seeds, &so_far),
     }
 }
 
@@ -74,24 +78,41 @@ fn run_one(output: Form, args: &SimArgs) -> Result<()> {
     Ok(report::check(args, &report)?)
 }
 
-fn run_many(output: Form, args: &SimArgs, seeds: u64) -> Result<()> {
-    let begin = Instant::now();
+/// What many seeds have come to, for whoever has to report it.
+struct SoFar {
+    begin: Instant,
+    totals: Mutex<Totals>,
+}
+
+impl SoFar {
+    fn totals(&self) -> MutexGuard<'_, Totals> {
+        self.totals.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn print(&self, output: Form, args: &SimArgs) -> Result<Totals> {
+        let (took, totals) = (self.begin.elapsed(), self.totals().clone());
+        let document = report::summary(args, &totals, took);
+        output.print_as(&document, || report::summary_text(args, &totals, took))?;
+        Ok(totals)
+    }
+}
+
+fn run_many(output: Form, args: &SimArgs, seeds: u64, so_far: &SoFar) -> Result<()> {
     let threads = std::thread::available_parallelism().context("nobody knows the cores")?;
     let end = args.seed.checked_add(seeds);
     let end = end.ok_or_else(|| Failure::usage("there are not so many seeds behind --seed"))?;
-    let (mut totals, mut progress) = (Totals::default(), Progress::new());
+    let mut progress = Progress::new();
     let run = |seed| args.run(seed).0;
     many(args.seed..end, threads, run, |report| {
+        let mut totals = so_far.totals();
         totals.add(report);
         progress.say(|| {
-            let rate = totals.seeds_per_second(begin.elapsed());
+            let rate = totals.seeds_per_second(so_far.begin.elapsed());
             format!("{} of {seeds} seeds, {rate:.1} per second", totals.seeds)
         });
     });
     drop(progress);
-    let took = begin.elapsed();
-    let document = report::summary(args, &totals, took);
-    output.print_as(&document, || report::summary_text(args, &totals, took))?;
+    let totals = so_far.print(output, args)?;
     totals.failed.map_or(Ok(()), |failed| Ok(report::check(args, &failed)?))
 }
 
@@ -116,26 +137,25 @@ impl SimArgs {
 }
 
 /// An assertion of the real code that fails is a verdict like others. In a build that ends at a panic
-/// nobody can catch it, so it is reported before that.
-fn report_what_aborts(output: Form, args: &SimArgs) {
+/// nobody can catch it, so it is reported before that, with what its thread knows. The first thread that
+/// comes to one ends them all: a lower seed that was under way is not waited for.
+fn report_what_aborts(output: Form, args: &SimArgs, so_far: Arc<SoFar>) {
     if !cfg!(panic = "abort") {
         return;
     }
     let args = args.clone();
     std::panic::set_hook(Box::new(move |panic| {
-        let (invariant, what, timeline) = ("assertion", panic.to_string(), Vec::new());
-        let report = Report {
-            seed: SEED.get(),
-            steps: args.steps,
-            events: 0,
-            virtual_ms: 0,
-            trace_hash: String::new(),
-            counts: BTreeMap::new(),
-            verdict: Verdict::Violated { invariant, what, timeline },
-        };
-        let document = report::document(&args, &report, None);
+        let _first = FIRST.lock().unwrap_or_else(PoisonError::into_inner);
+        let (report, lines) = ended_by_panic(SEED.get(), args.steps, panic.to_string());
         // Nobody is told when nobody listens.
-        drop(output.print_as(&document, || report::text(&report, None)));
+        if args.seeds.is_some() {
+            so_far.totals().add(report.clone());
+            drop(so_far.print(output, &args));
+        } else {
+            let all = args.trace.then_some(lines.as_slice());
+            let document = report::document(&args, &report, all);
+            drop(output.print_as(&document, || report::text(&report, all)));
+        }
         let failure = report::check(&args, &report).expect_err("it is a violation");
         let exit = exit::report(failure.into(), output == Form::Json, false);
         std::process::exit(exit as i32);

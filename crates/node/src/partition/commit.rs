@@ -19,10 +19,6 @@ use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
 
-/// Bytes of writes at which a commit takes no more entries: far below what storage can take, and
-/// one entry may still come on top.
-const COMMIT_BYTES: usize = 8 * 1024 * 1024;
-
 /// Requests with their answers.
 type Replies<R> = Vec<(R, Reply)>;
 
@@ -135,7 +131,7 @@ impl<R> Partition<R> {
                 }
             }
             count = count.saturating_add(1);
-            if bytes >= COMMIT_BYTES {
+            if bytes >= self.settings.commit_bytes {
                 break;
             }
         }

@@ -10,7 +10,6 @@ use seriatim_codec::{
 };
 use seriatim_core::Machine;
 use seriatim_storage::{KeyRange, Scan, ScanError};
-use seriatim_types::limits::TICK_ITEMS_MAX;
 use seriatim_types::{Body, DueEntity, DueKey, Event, PartitionOffset, Retention, Tick, Time};
 
 use super::actualize::{failed, unusable};
@@ -27,9 +26,6 @@ struct DueKeys {
     events: usize,
 }
 
-/// Half of what a tick may hold, for each of the two kinds.
-const ITEMS_MAX: usize = TICK_ITEMS_MAX / 2;
-
 impl<R> Partition<R> {
     /// Puts a tick into the queue if it is time and something is due.
     pub(super) fn propose_tick(&mut self, now: Time) -> Result<(), Reason> {
@@ -40,7 +36,8 @@ impl<R> Partition<R> {
         let entities = self.due_entities(now)?;
         let DueKeys { keys, through: keys_through, events } = self.due_keys(machine, now)?;
         // A full step is followed by the next one at once.
-        let is_full = entities.len() == ITEMS_MAX || events == ITEMS_MAX;
+        let items_max = self.settings.due_items_max;
+        let is_full = entities.len() == items_max || events == items_max;
         self.has_more_due = is_full;
         if !is_full {
             self.ticked_at = now;
@@ -55,7 +52,8 @@ impl<R> Partition<R> {
 
     fn due_entities(&self, now: Time) -> Result<Vec<DueEntity>, Reason> {
         let range = KeyRange::prefix(&expiries_prefix(self.prefix));
-        let scan = Scan::new(self.tables.handle(RowTable::Entities), range).limit(ITEMS_MAX);
+        let scan = Scan::new(self.tables.handle(RowTable::Entities), range)
+            .limit(self.settings.due_items_max);
         let mut due = Vec::new();
         self.scan(&scan, &mut |row| {
             let (expires_at, workspace, key) =
@@ -83,7 +81,8 @@ impl<R> Partition<R> {
         let log = KeyRange::prefix(&events_prefix(self.prefix));
         let from = event_key(self.prefix, next);
         let range = KeyRange::new(Bound::Included(&from), log.end());
-        let scan = Scan::new(self.tables.handle(RowTable::Log), range).limit(ITEMS_MAX);
+        let scan =
+            Scan::new(self.tables.handle(RowTable::Log), range).limit(self.settings.due_items_max);
         let mut due = DueKeys::default();
         self.scan(&scan, &mut |row| {
             let event = Event::from_bytes(&row.value).map_err(|error| unusable(&error))?;

@@ -8,9 +8,6 @@ use crate::server::{Server, Usage};
 /// Messages between partitions are not turned away because of load. There are few of them.
 const TOLD_MAX: usize = 64;
 
-/// Events that a subscription gives at a time, and has in memory.
-const PAGE_MAX: usize = 256;
-
 /// Levels of the highest tree.
 const LEVELS_MAX: usize = 64;
 
@@ -51,8 +48,12 @@ pub(crate) fn check_nodes(
 }
 
 /// A page of a subscription is as short as it must be.
-pub(crate) fn check_page(partition: PartitionRef, events: usize) -> Result<(), Violation> {
-    at_most(partition, "events are in a page", events, PAGE_MAX)
+pub(crate) fn check_page(
+    partition: PartitionRef,
+    events: usize,
+    most: usize,
+) -> Result<(), Violation> {
+    at_most(partition, "events are in a page", events, most)
 }
 
 fn at_most(

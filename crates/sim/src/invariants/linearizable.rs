@@ -82,7 +82,7 @@ pub(crate) fn check(world: &World) -> Result<(u64, u64), Violation> {
 /// Whether no key that was used at a place can have been forgotten since.
 fn has_all_keys(world: &World, place: &Place) -> bool {
     let Retention::Milliseconds(ms) = world.retention else { return true };
-    let was_set = world.counts.contains_key("clock_jumps");
+    let was_set = world.trace.has_counted("clock_jumps");
     let mut asked = place.asked.iter().filter_map(|number| world.asked.get(*number));
     let retention = std::time::Duration::from_millis(ms);
     let is_young = |asked: &Asked| world.agenda.now().saturating_sub(asked.asked_at) < retention;

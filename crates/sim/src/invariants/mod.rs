@@ -15,6 +15,7 @@ pub(crate) mod receipts;
 pub(crate) mod start_up;
 pub(crate) mod storage;
 pub(crate) mod subscriptions;
+pub(crate) mod swept;
 pub(crate) mod trees;
 
 use seriatim_types::PartitionRef;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use seriatim_api::Outcome as Told;
 use seriatim_client::parts::{BEHIND_THE_KEY, Failure, Outcome, Target};
 use seriatim_storage::faulty::Dice;
+use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
     Body, ClientId, Command, Declare, Definitions, Key, Name, PartitionRef, Retention, Time,
     WorkspaceId, WorkspaceRef,
@@ -29,8 +30,9 @@ const RECONNECT: Duration = Duration::from_millis(200);
 /// How long a client thinks before it asks for the next thing, at most.
 const THINKING: Duration = Duration::from_millis(60);
 
-/// Refusals of a partition that are found before a command's key is looked at.
-const BEFORE_THE_KEY: [&str; 3] = ["APP_NOT_FOUND", "NOT_FOUND", "PERMISSION_DENIED"];
+/// Refusals of a partition that are found before a command's key is looked at. Of a workspace that is not
+/// there (`NOT_FOUND`) no key was ever used, so that one is about the key too.
+const BEFORE_THE_KEY: [&str; 2] = ["APP_NOT_FOUND", "PERMISSION_DENIED"];
 
 impl World {
     pub(super) fn invite_clients(&mut self) {
@@ -527,12 +529,18 @@ impl World {
         match self.dice.below(10) {
             0..4 => WorkspaceRef::Id(WorkspaceId(7)),
             4..6 => WorkspaceRef::Id(WorkspaceId(self.dice.below(12).saturating_add(1))),
-            6 => self.some_declared(),
+            6 if self.dice.below(3) > 0 => self.some_declared(),
+            6 => self.some_named_by_id(),
             _ => {
                 let name = format!("store-{}", self.dice.below(8));
                 WorkspaceRef::Name(Name::new(&name).expect("a short name"))
             }
         }
+    }
+
+    /// A workspace with a name, by the id that it has or will have; or one that never is.
+    fn some_named_by_id(&mut self) -> WorkspaceRef {
+        WorkspaceRef::Id(WorkspaceId(NAMED_WORKSPACE_FIRST.saturating_add(self.dice.below(20))))
     }
 
     /// A workspace that is declared some time.

@@ -20,13 +20,14 @@ const TIMES_TO_THE_LONGEST: u32 = 8;
 pub(crate) type Years = BTreeMap<(WorkspaceId, SequenceId), Year>;
 
 /// Refusals, and under which name they are counted.
-const REFUSALS: [(&str, &str); 16] = [
+const REFUSALS: [(&str, &str); 17] = [
     ("DEADLINE_EXCEEDED", "covered_deadline_exceeded"),
     ("IDEMPOTENCY_KEY_REUSED", "covered_idempotency_key_reused"),
     ("INVALID_ARGUMENT", "covered_invalid_argument"),
     ("KEY_EXISTS", "covered_key_exists"),
     ("KEY_NOT_FOUND", "covered_key_not_found"),
     ("KEY_WINDOW_FULL", "covered_key_window_full"),
+    ("NOT_FOUND", "covered_not_found"),
     ("OFFSET_MISMATCH", "covered_offset_mismatch"),
     ("RECORD_EXISTS", "covered_record_exists"),
     ("RECORD_NOT_FOUND", "covered_record_not_found"),

@@ -35,6 +35,7 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
         |count: usize| Duration::from_millis(u64::try_from(count).unwrap_or(u64::MAX));
     Settings {
         batch_entries_max: pick(&[1, 3, 16, 256]),
+        commit_bytes: pick(&[1, 2_000, 8 * 1024 * 1024]),
         queue_max: pick(&[4, 32, 4096]),
         commits_in_flight_max: pick(&[1, 2, 4]),
         cached_rows_max: pick(&[1, 8, 1_000]),
@@ -42,7 +43,9 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
         unflushed_rows_max: pick(&[1, 16, 4_096]),
         checkpoint_delay: milliseconds(pick(&[0, 5, 100, 10_000])),
         tick_interval: milliseconds(pick(&[50, 1_000])),
+        due_items_max: pick(&[1, 3, 512]),
         actualize_events: pick(&[1, 7, 512]),
+        page_events: pick(&[1, 3, 256]),
         subscription_lag_max: u64::try_from(pick(&[1, 8, 100_000])).unwrap_or(u64::MAX),
         ..Settings::default()
     }

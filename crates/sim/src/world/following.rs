@@ -57,13 +57,19 @@ impl World {
             let (prefix, log) = (prefix_of(follower.partition), follower.log.clone());
             let (shared, schema) = (shared.clone(), server.store().schema().clone());
             let from = follower.next();
-            let lag_max = server.settings().subscription_lag_max;
-            let subscription = Subscription::new(shared, schema, prefix, log, from, lag_max);
+            let settings = server.settings();
+            let subscription = Subscription::new(shared, schema, prefix, log, from, settings);
+            follower.page_events = settings.page_events;
             follower.subscription = Some(subscription);
         }
         let taken = follower.subscription.as_mut().map(Subscription::take);
         match taken {
             Some(Ok(events)) if !events.is_empty() => {
+                let (count, most) = (events.len(), follower.page_events);
+                invariants::bounded::check_page(follower.partition, count, most)?;
+                if count == most && most > 1 {
+                    self.trace.count("covered_page_full", 1);
+                }
                 let events: Vec<Event> = events.into_iter().map(|it| it.event).collect();
                 let delay = part_of(&mut self.dice, self.rates.way);
                 let page = Happening::Page { follower: index, connection, events };
@@ -97,7 +103,6 @@ impl World {
             return Ok(());
         }
         let count = events.len();
-        invariants::bounded::check_page(follower.partition, count)?;
         self.trace.line(now, format_args!("follower {index}: is given {count} events"));
         for event in events {
             invariants::subscriptions::check_next(follower, &event)?;

@@ -200,7 +200,6 @@ pub(crate) struct World {
     /// What the server has answered to the commands of each stream.
     pub(crate) chains: Chains,
     pub(crate) is_healed: bool,
-    pub(crate) counts: BTreeMap<&'static str, u64>,
 }
 
 /// Whoever defines things, one after the other.
@@ -227,7 +226,7 @@ pub(crate) enum DefinitionEnd {
 }
 
 impl World {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64, trace: Trace) -> Self {
         let mut dice = Dice::new(seed);
         let rates = Rates::draw(&mut dice);
         let partitions = u16::try_from(dice.below(4)).expect("below four").saturating_add(1);
@@ -244,7 +243,7 @@ impl World {
             rates: Rates::calm(),
             trouble: Some(rates),
             agenda: Agenda::new(),
-            trace: Trace::default(),
+            trace,
             network: Network::default(),
             disk,
             settings,
@@ -271,7 +270,6 @@ impl World {
             oracle: Oracle::default(),
             chains: Chains::default(),
             is_healed: false,
-            counts: BTreeMap::new(),
         };
         world.agenda.after(Duration::ZERO, Happening::Begin);
         world.agenda.after(Duration::from_millis(1), Happening::Definer);
@@ -293,7 +291,8 @@ impl World {
         let deadline = self.agenda.now().max(self.quiet_until).saturating_add(HEALED_FOR);
         while !self.is_over() {
             if self.agenda.now() > deadline {
-                return Err(invariants::progress::stuck(self));
+                let left = invariants::swept::check(self).err();
+                return Err(left.unwrap_or_else(|| invariants::progress::stuck(self)));
             }
             self.step()?;
         }
@@ -313,8 +312,7 @@ impl World {
 
     fn count_more(&mut self, what: &'static str, more: u64) {
         if more > 0 {
-            let count = self.counts.entry(what).or_default();
-            *count = count.saturating_add(more);
+            self.trace.count(what, more);
         }
     }
 
@@ -323,7 +321,14 @@ impl World {
         self.oracle.ahead(partition)
     }
 
+    /// For whoever looks at the trace alone.
+    pub(crate) fn tell_how_far(&self) {
+        let events = self.oracle.settled().map(|(_, model)| model.log().len()).sum();
+        self.trace.stands_at(self.agenda.now(), events);
+    }
+
     fn step(&mut self) -> Result<(), Violation> {
+        self.tell_how_far();
         // What a process that stood still has missed comes first, in its order.
         let is_awake = self.agenda.now() >= self.paused_until;
         let missed = if is_awake { self.missed.pop_front() } else { None };
@@ -392,6 +397,7 @@ impl World {
             && self.clients.iter().all(|client| client.pipeline.unsettled() == 0)
             && self.have_followers_all()
             && self.server.as_ref().is_some_and(Server::is_quiet)
+            && invariants::swept::check(self).is_ok()
     }
 }
 

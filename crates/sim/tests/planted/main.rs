@@ -8,11 +8,24 @@ use seriatim_sim::{Verdict, run};
 /// Seeds within which every bug must show. Most show within ten.
 const SEEDS_MAX: u64 = 400;
 
+/// What was found when the report was written.
+const REPORT: &str = include_str!("../../../../docs/reports/planted.md");
+
+/// The seed that has shown a bug then. Every change of the simulator makes others of its seeds, so it is
+/// where to look first, and no more.
+fn known(bug: Bug) -> Option<u64> {
+    let row = REPORT.lines().find(|line| line.starts_with(&format!("| `{}` |", bug.name())))?;
+    let seeds: u64 = row.split(" | ").nth(3)?.parse().ok()?;
+    seeds.checked_sub(1)
+}
+
 #[test]
 fn every_planted_bug_is_found() {
     let look = |bug: &Bug| {
-        let report = find(*bug, SEEDS_MAX, steps(*bug)).map(|(_, report)| report);
-        Found { bug: *bug, report }
+        let known = known(*bug).map(|seed| run_planted(*bug, seed, steps(*bug)));
+        let known = known.filter(|report| report.verdict != Verdict::Held);
+        let from_the_first = || find(*bug, SEEDS_MAX, steps(*bug)).map(|(_, report)| report);
+        Found { bug: *bug, report: known.or_else(from_the_first) }
     };
     let found: Vec<Found> = Bug::ALL.iter().map(look).collect();
     println!("{}", table(&found));
@@ -32,9 +45,8 @@ fn a_bug_is_gone_when_its_run_is_over() {
 
 #[test]
 fn the_report_has_every_bug() {
-    let report = include_str!("../../../../docs/reports/planted.md");
     for bug in Bug::ALL {
         let row = format!("\n| `{}` | {} |", bug.name(), bug.story());
-        assert!(report.contains(&row), "write the report anew: {bug:?} is not in it");
+        assert!(REPORT.contains(&row), "write the report anew: {bug:?} is not in it");
     }
 }

@@ -200,7 +200,10 @@ impl Subscription {
         self.next = self.next.saturating_add(given);
         let catches_up = !self.is_live && self.next > last;
         self.is_live |= catches_up;
-        if catches_up && planted::is(Bug::SubscriptionSeam) {
+        let is_full = events.len() == self.page_events && self.page_events > 1;
+        if catches_up && planted::is(Bug::SubscriptionSeam)
+            || is_full && planted::is(Bug::FullPageDrops)
+        {
             events.pop();
         }
         Ok(events)

@@ -116,6 +116,10 @@ bugs! {
     RestartKeepsCache: "restart-keeps-cache", SameBytes;
     /// A partition that is restarted counts one commit as on its way that never lands.
     RestartLeaksFlight: "restart-leaks-flight", Progress;
+    /// What does not fit into a commit goes back into the queue from the first to the last.
+    PutBackTurned: "put-back-turned", Order;
+    /// Looking for entities that are over ends at the first one of a workspace with a name.
+    SweepStarves: "sweep-starves", Progress;
     /// A partition whose commit met a full disk never leaves its pause.
     PauseForEver: "pause-for-ever", Progress;
     /// A commit that may have happened is answered as one that was not written.
@@ -140,6 +144,8 @@ bugs! {
     OutboxForgets: "outbox-forgets", NothingSilent;
     /// A subscription that catches up drops the last event before it is live.
     SubscriptionSeam: "subscription-seam", NothingSilent;
+    /// A page of a subscription that is full lacks its last event.
+    FullPageDrops: "full-page-drops", NothingSilent;
     /// A subscription begins one event before the place that was asked for.
     SubscriptionRepeats: "subscription-repeats", Order;
     /// A subscription that has fallen behind is told to go on one event too late.

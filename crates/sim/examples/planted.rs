@@ -21,7 +21,7 @@ is the comparison of every entry with a second implementation, and `no_stop` tha
 itself.
 
 Made by `cargo run -p seriatim-sim --features planted --example planted > docs/reports/planted.md`. The
-test command looks for all of them too.
+test command looks for all of them too: first at the seed that the table has, then from seed 0 on.
 
 ";
 

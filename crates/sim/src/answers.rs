@@ -38,7 +38,7 @@ pub(crate) fn answer(
         Reply::Busy(Busy::Behind) => Err(error("BUSY", Told::NotWritten, true, "behind")),
         Reply::Busy(_) => Err(error("BUSY", Told::NotWritten, true, "other")),
         Reply::NotWritten { .. } => Err(error("BUSY", Told::NotWritten, true, "other")),
-        Reply::Unknown { .. } => Err(error("DEADLINE_EXCEEDED", Told::Unknown, true, "")),
+        Reply::Unknown { .. } => Err(error("PARTITION_STOPPED", Told::Unknown, true, "")),
         Reply::Stopped(_) => Err(error("PARTITION_STOPPED", Told::NotWritten, false, "")),
     }
 }

@@ -137,7 +137,11 @@ impl<R> Partition<R> {
         }
         applied.is_moved = PartitionRow { time: machine.row().time, ..before } != *machine.row();
         let rest = entries.iter().skip(count).map(|entry| entry.body.clone());
-        for waiting in rest.zip(handles).collect::<Vec<_>>().into_iter().rev() {
+        let mut rest: Vec<_> = rest.zip(handles).collect();
+        if planted::is(Bug::PutBackTurned) {
+            rest.reverse();
+        }
+        for waiting in rest.into_iter().rev() {
             self.queue.push_front(waiting);
         }
         Ok(applied)

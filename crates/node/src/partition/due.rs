@@ -9,7 +9,9 @@ use seriatim_codec::{
     Stored, Table as RowTable, decode_expiry_key, event_key, events_prefix, expiries_prefix,
 };
 use seriatim_core::Machine;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::{KeyRange, Scan, ScanError};
+use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{Body, DueEntity, DueKey, Event, PartitionOffset, Retention, Tick, Time};
 
 use super::actualize::{failed, unusable};
@@ -58,7 +60,8 @@ impl<R> Partition<R> {
         self.scan(&scan, &mut |row| {
             let (expires_at, workspace, key) =
                 decode_expiry_key(&row.key).map_err(|e| unusable(&e))?;
-            if expires_at > now {
+            let is_starved = planted::is(Bug::SweepStarves) && workspace.0 >= NAMED_WORKSPACE_FIRST;
+            if expires_at > now || is_starved {
                 return Ok(ControlFlow::Break(()));
             }
             due.push(DueEntity { workspace, key, expires_at });

@@ -46,7 +46,8 @@ pub(super) const SECTIONS: &[(&str, &str)] = &[
     ("storage", "The tables on disk."),
     (
         "apps",
-        "What a new app gets that does not say otherwise. Apps that exist keep what they have.",
+        "What a new app gets that does not say otherwise. Apps that exist keep what they have, and \
+         making one again that does not say otherwise is no error.",
     ),
 ];
 
@@ -125,6 +126,8 @@ pub(super) const TABLE: &[Setting] = settings! {
 
     node.batch_entries_max: Count(1..=4096),
         "Entries that one commit may hold.";
+    node.commit_bytes: Bytes(1..=32 * MIB),
+        "Bytes of rows at which a commit takes no more entries. One entry may come on top.";
     node.queue_max: Count(1..=1_000_000),
         "Requests that wait for a partition's answer. Further ones are answered BUSY.";
     node.commits_in_flight_max: Count(1..=64),
@@ -140,10 +143,14 @@ pub(super) const TABLE: &[Setting] = settings! {
         "How long numbers wait for a checkpoint at least.";
     node.tick_interval: Time(1..=MINUTE),
         "How often a partition looks for what is due, such as entities that expire.";
+    node.due_items_max: Count(1..=512),
+        "Entities, and as many events whose keys are over, that are removed in one step.";
     node.actualize_events: Count(1..=1_000_000),
         "Events that are read in one go while numbers are read from the log.";
     node.view_renewal: Time(1..=HOUR),
         "How long readers of a partition in which nothing happens are shown the same snapshot.";
+    node.page_events: Count(1..=4096),
+        "Events that a subscription gives at a time.";
     node.subscription_lag_max: Count(1..=1_000_000_000),
         "Events that a subscription that had caught up may fall behind before it ends as LAGGED.";
 

@@ -14,13 +14,11 @@ use crate::node::{Node, Slot};
 use crate::read::read_request;
 use crate::time;
 
-/// What an app gets where its request says nothing.
+/// What a new app gets where its request says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppDefaults {
     /// How many partitions it has.
     pub partitions: u16,
-    /// Which ids its records get.
-    pub record_ids: RecordIdScheme,
     /// How much its partitions trust their own numbers.
     pub trust_level: TrustLevel,
     /// How long idempotency keys are kept.
@@ -33,19 +31,10 @@ impl Default for AppDefaults {
     fn default() -> Self {
         Self {
             partitions: 4,
-            record_ids: RecordIdScheme::Single,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
             keys_max: 10_000_000,
         }
-    }
-}
-
-impl From<&AppSettings> for AppDefaults {
-    /// What is left out of a request for an app that is there is as it is.
-    fn from(app: &AppSettings) -> Self {
-        let &AppSettings { partitions, record_ids, trust_level, retention, keys_max, .. } = app;
-        Self { partitions, record_ids, trust_level, retention, keys_max }
     }
 }
 
@@ -78,6 +67,25 @@ pub fn app(body: &[u8]) -> Result<Define, Invalid> {
 ///
 /// The body is not as the HTTP contract says.
 pub fn app_or(body: &[u8], defaults: &AppDefaults) -> Result<Define, Invalid> {
+    app_with(body, defaults, RecordIdScheme::Single)
+}
+
+/// The same for an app that is there: what is left out is as it is.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn app_again(body: &[u8], app: &AppSettings) -> Result<Define, Invalid> {
+    let &AppSettings { partitions, record_ids, trust_level, retention, keys_max, .. } = app;
+    let as_it_is = AppDefaults { partitions, trust_level, retention, keys_max };
+    app_with(body, &as_it_is, record_ids)
+}
+
+fn app_with(
+    body: &[u8],
+    defaults: &AppDefaults,
+    scheme: RecordIdScheme,
+) -> Result<Define, Invalid> {
     let document = read_request(body)?;
     let root = Node::root(&document);
     let [name, partitions, record_ids, trust_level, retention, keys_max] = root.members(&[
@@ -94,7 +102,7 @@ pub fn app_or(body: &[u8], defaults: &AppDefaults) -> Result<Define, Invalid> {
             let count = node.whole(1..=u64::from(PARTITIONS_MAX))?;
             Ok(u16::try_from(count).expect("the limit is a u16"))
         })?,
-        record_ids: read_or(record_ids, defaults.record_ids, |node| node.word(RECORD_IDS))?,
+        record_ids: read_or(record_ids, scheme, |node| node.word(RECORD_IDS))?,
         trust_level: read_or(trust_level, defaults.trust_level, trust_level_of)?,
         retention: read_or(retention, defaults.retention, retention_of)?,
         keys_max: read_or(keys_max, defaults.keys_max, |node| node.whole(1..=KEYS_MAX))?,

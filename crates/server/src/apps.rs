@@ -67,7 +67,7 @@ pub(crate) async fn make(
     let make = move |context: &Context| {
         let known = context.node.apps()?.into_iter().find(|known| known.app.name == app);
         let request = match &known {
-            Some(known) => define::app_or(&body, &(&known.app).into())?.request,
+            Some(known) => define::app_again(&body, &known.app)?.request,
             None => request,
         };
         let within = context.settings.answer_within;

@@ -64,6 +64,8 @@ async fn pass(client: TcpStream, server: TcpStream, cut: Cut, cut_now: Arc<Notif
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     tokio::select! {
+        // What is sent after a cut does not pass, however quick the server is.
+        biased;
         () = cut_now.notified() => {}
         () = copy(from_client, to_server, cut.to_server) => {}
         () = copy(from_server, to_client, cut.to_client) => {}

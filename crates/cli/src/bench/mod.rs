@@ -22,7 +22,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::ValueEnum;
+use serde::Serialize;
 use seriatim_client::{Client, Error, Key, Numbering};
 
 use self::load::Load;
@@ -36,7 +37,7 @@ const SEQUENCE: &str = "order";
 /// Commands that are on their way at once, of all clients: as many as one client of the library keeps.
 const ON_THEIR_WAY_MAX: u32 = 65_536;
 
-#[derive(Debug, Args)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct BenchArgs {
     /// How many clients send at the same time.
     #[arg(long, default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -87,6 +88,26 @@ struct Plan {
     /// Tells this run from others.
     run: String,
     filling: String,
+}
+
+/// What is in the event of every command.
+#[derive(Debug, Serialize)]
+struct Args<'a> {
+    filling: &'a str,
+    nth: u64,
+    number: Next,
+}
+
+#[derive(Debug, Serialize)]
+struct Next {
+    #[serde(rename = "$next")]
+    sequence: &'static str,
+}
+
+impl Args<'_> {
+    fn text(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers are JSON")
+    }
 }
 
 pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
@@ -165,8 +186,7 @@ impl Plan {
     }
 
     /// The arguments of every command: its place in the work of its client, and the next number.
-    fn args(&self, nth: u64) -> String {
-        let filling = &self.filling;
-        format!(r#"{{"filling":"{filling}","nth":{nth},"number":{{"$next":"{SEQUENCE}"}}}}"#)
+    fn args(&self, nth: u64) -> Args<'_> {
+        Args { filling: &self.filling, nth, number: Next { sequence: SEQUENCE } }
     }
 }

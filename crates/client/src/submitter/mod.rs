@@ -16,19 +16,20 @@ mod pipeline;
 mod pipeline_tests;
 mod verdict;
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures_core::Stream;
 use seriatim_api as api;
 use seriatim_api::command_service_client::CommandServiceClient;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
-use tonic::Status;
 use tonic::transport::Channel;
+use tonic::{Status, Streaming};
 
 use self::outgoing::Outgoing;
 use crate::error::Error;
@@ -41,6 +42,9 @@ pub use self::verdict::BEHIND_THE_KEY;
 
 /// How many commands may wait for their answers. Whoever sends more does not look at answers.
 const PENDING_MAX: usize = 65_536;
+
+/// Answers that are taken before those who wait for them are told.
+const TAKEN_AT_ONCE: usize = 256;
 
 /// Sends commands and brings their answers. Ends with the last of its handles.
 #[derive(Debug)]
@@ -165,20 +169,17 @@ impl Shared {
         }
     }
 
-    fn answered(&self, response: api::StreamResponse) {
-        use api::stream_response::Outcome as Wire;
-        let answer = match response.outcome {
-            Some(Wire::Done(done)) => Ok(done),
-            Some(Wire::Error(error)) => Err(error.into()),
-            None => Err(Failure {
-                error: Error::bad_answer("the answer to a command is neither receipt nor error"),
-                outcome: Outcome::Unknown,
-            }),
-        };
+    /// Takes answers as they have come, and passes on those that settle a command.
+    fn answered(&self, responses: &mut Vec<api::StreamResponse>) {
+        let now = Instant::now().into_std();
+        let mut settled = Vec::with_capacity(responses.len());
         let mut state = self.lock();
-        let settled = state.pipeline.answered(response.id, answer, Instant::now().into_std());
+        for response in responses.drain(..) {
+            let id = response.id;
+            settled.extend(state.pipeline.answered(id, answer(response), now));
+        }
         self.wake(state);
-        if let Some(((_, sender), answer)) = settled {
+        for ((_, sender), answer) in settled {
             // Nobody may be waiting any more.
             sender.send(answer).ok();
         }
@@ -279,14 +280,47 @@ async fn talk(shared: &Arc<Shared>, channel: Channel) -> Talk {
         Ok(answers) => answers.into_inner(),
         Err(status) => return Talk { has_answers: false, ended: Err(status) },
     };
-    let mut has_answers = false;
+    let (mut has_answers, mut come) = (false, Vec::new());
     loop {
-        match shared.keep_time(answers.message()).await {
-            Ok(Some(answer)) => shared.answered(answer),
-            Ok(None) => return Talk { has_answers, ended: Ok(()) },
-            Err(status) => return Talk { has_answers, ended: Err(status) },
+        let ended = shared.keep_time(next(&mut answers, &mut come)).await;
+        has_answers |= !come.is_empty();
+        shared.answered(&mut come);
+        if let Some(ended) = ended {
+            return Talk { has_answers, ended };
         }
-        has_answers = true;
+    }
+}
+
+/// Waits for answers and takes all that have come, up to a number. Returns how the stream has ended,
+/// if it has.
+async fn next(
+    answers: &mut Streaming<api::StreamResponse>,
+    come: &mut Vec<api::StreamResponse>,
+) -> Option<Result<(), Status>> {
+    poll_fn(|context| {
+        while come.len() < TAKEN_AT_ONCE {
+            match Pin::new(&mut *answers).poll_next(context) {
+                Poll::Ready(Some(Ok(answer))) => come.push(answer),
+                Poll::Ready(Some(Err(status))) => return Poll::Ready(Some(Err(status))),
+                Poll::Ready(None) => return Poll::Ready(Some(Ok(()))),
+                Poll::Pending if come.is_empty() => return Poll::Pending,
+                Poll::Pending => break,
+            }
+        }
+        Poll::Ready(None)
+    })
+    .await
+}
+
+fn answer(response: api::StreamResponse) -> Answer {
+    use api::stream_response::Outcome as Wire;
+    match response.outcome {
+        Some(Wire::Done(done)) => Ok(done),
+        Some(Wire::Error(error)) => Err(error.into()),
+        None => Err(Failure {
+            error: Error::bad_answer("the answer to a command is neither receipt nor error"),
+            outcome: Outcome::Unknown,
+        }),
     }
 }
 

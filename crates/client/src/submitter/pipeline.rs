@@ -56,9 +56,12 @@ pub struct Pipeline<T> {
     last_id: u64,
     /// By id. All have the same patience, so the first one is also the first to give up.
     commands: BTreeMap<u64, Pending<T>>,
-    queues: BTreeMap<Arc<Target>, Queue>,
+    /// The queue of each workspace that has one.
+    names: BTreeMap<Arc<Target>, QueueId>,
+    last_queue: QueueId,
+    queues: BTreeMap<QueueId, Queue>,
     /// Queues that may have something to send, in turns.
-    ready: VecDeque<Arc<Target>>,
+    ready: VecDeque<QueueId>,
     /// Sent and not answered, also if nobody waits for the answer any more.
     in_flight: BTreeSet<u64>,
     in_flight_max: usize,
@@ -83,12 +86,15 @@ pub struct Sending<'a, T> {
     pub job: &'a T,
 }
 
+/// A queue by a number: names are compared once for each command, when it is taken.
+type QueueId = u64;
+
 /// A command that was given up, and why.
 pub type GivenUp<T> = (T, Failure);
 
 #[derive(Debug)]
 struct Pending<T> {
-    target: Arc<Target>,
+    queue: QueueId,
     job: T,
     deadline: Instant,
     /// Whether an attempt that is over may have been written.
@@ -97,8 +103,9 @@ struct Pending<T> {
     last: Option<Error>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Queue {
+    target: Arc<Target>,
     /// To be sent, in this order.
     waiting: BTreeSet<u64>,
     /// Waiting and in flight.
@@ -125,6 +132,8 @@ impl<T> Pipeline<T> {
             dice,
             last_id: 0,
             commands: BTreeMap::new(),
+            names: BTreeMap::new(),
+            last_queue: 0,
             queues: BTreeMap::new(),
             ready: VecDeque::new(),
             in_flight: BTreeSet::new(),
@@ -140,13 +149,24 @@ impl<T> Pipeline<T> {
     pub fn submit(&mut self, target: Arc<Target>, job: T, now: Instant) -> u64 {
         self.last_id = self.last_id.checked_add(1).expect("2^64 commands take longer than a life");
         let (id, deadline) = (self.last_id, now.checked_add(self.patience).unwrap_or(now));
-        let queue = self.queues.entry(target.clone()).or_default();
+        let name = self.queue_of(target);
+        let queue = self.queues.get_mut(&name).expect("a named queue is kept");
         queue.waiting.insert(id);
         queue.count = queue.count.saturating_add(1);
-        queue.list(&target, &mut self.ready);
-        let pending = Pending { target, job, deadline, may_be_written: false, last: None };
+        queue.list(name, &mut self.ready);
+        let pending = Pending { queue: name, job, deadline, may_be_written: false, last: None };
         self.commands.insert(id, pending);
         id
+    }
+
+    fn queue_of(&mut self, target: Arc<Target>) -> QueueId {
+        if let Some(queue) = self.names.get(&target) {
+            return *queue;
+        }
+        self.last_queue = self.last_queue.saturating_add(1);
+        self.names.insert(target.clone(), self.last_queue);
+        self.queues.insert(self.last_queue, Queue::new(target));
+        self.last_queue
     }
 
     /// How many are not settled.
@@ -169,8 +189,8 @@ impl<T> Pipeline<T> {
     /// The next command to send. It is in flight from here on.
     pub fn send_next(&mut self) -> Option<Sending<'_, T>> {
         while self.has_ready() {
-            let target = self.ready.pop_front()?;
-            let queue = self.queues.get_mut(&target).expect("a listed queue is kept");
+            let name = self.ready.pop_front()?;
+            let queue = self.queues.get_mut(&name).expect("a listed queue is kept");
             queue.is_listed = false;
             let id = match queue.is_resting {
                 true => None,
@@ -178,14 +198,14 @@ impl<T> Pipeline<T> {
                 false => queue.waiting.pop_first(),
             };
             let Some(id) = id else {
-                self.drop_if_empty(&target);
+                self.drop_if_empty(name);
                 continue;
             };
-            queue.list(&target, &mut self.ready);
+            queue.list(name, &mut self.ready);
             self.in_flight.insert(id);
-            let Pending { target, job, last, .. } =
-                self.commands.get(&id).expect("waiting ones are kept");
+            let Pending { job, last, .. } = self.commands.get(&id).expect("waiting ones are kept");
             self.sent_again = self.sent_again.saturating_add(u64::from(last.is_some()));
+            let target = &self.queues.get(&name).expect("it was just looked at").target;
             return Some(Sending { id, generation: self.generation, target, job });
         }
         None
@@ -258,9 +278,10 @@ impl<T> Pipeline<T> {
         }
         if self.rest_is_over(now) {
             self.rest_until = None;
-            for (target, queue) in &mut self.queues {
+            for name in self.names.values() {
+                let queue = self.queues.get_mut(name).expect("a named queue is kept");
                 queue.is_resting = false;
-                queue.list(target, &mut self.ready);
+                queue.list(*name, &mut self.ready);
             }
         }
         late
@@ -291,7 +312,7 @@ impl<T> Pipeline<T> {
             }
         };
         let pending = self.remove(id)?;
-        if let Some(queue) = self.queues.get_mut(&pending.target) {
+        if let Some(queue) = self.queues.get_mut(&pending.queue) {
             queue.failures = 0;
         }
         Some((pending.job, answer))
@@ -300,7 +321,7 @@ impl<T> Pipeline<T> {
     fn turn_away(&mut self, id: u64, failure: Failure) {
         let pending = self.commands.get_mut(&id).expect("it is being judged");
         pending.may_be_written |= failure.outcome == Outcome::Unknown;
-        let queue = self.queues.get_mut(&pending.target).expect("it holds this command");
+        let queue = self.queues.get_mut(&pending.queue).expect("it holds this command");
         if !queue.is_resting {
             queue.is_resting = true;
             queue.failures = queue.failures.saturating_add(1);
@@ -317,9 +338,9 @@ impl<T> Pipeline<T> {
     fn send_again(&mut self, id: u64, error: Error) {
         let pending = self.commands.get_mut(&id).expect("the caller has just seen it");
         pending.last = Some(error);
-        let queue = self.queues.get_mut(&pending.target).expect("it holds this command");
+        let queue = self.queues.get_mut(&pending.queue).expect("it holds this command");
         queue.waiting.insert(id);
-        queue.list(&pending.target, &mut self.ready);
+        queue.list(pending.queue, &mut self.ready);
     }
 
     /// Begins the next generation, if something was turned away and nothing is in flight any more.
@@ -344,16 +365,20 @@ impl<T> Pipeline<T> {
 
     fn remove(&mut self, id: u64) -> Option<Pending<T>> {
         let pending = self.commands.remove(&id)?;
-        let queue = self.queues.get_mut(&pending.target).expect("it holds this command");
+        let queue = self.queues.get_mut(&pending.queue).expect("it holds this command");
         queue.waiting.remove(&id);
         queue.count = queue.count.saturating_sub(1);
-        self.drop_if_empty(&pending.target);
+        self.drop_if_empty(pending.queue);
         Some(pending)
     }
 
-    fn drop_if_empty(&mut self, target: &Arc<Target>) {
-        if self.queues.get(target).is_some_and(|queue| queue.count == 0 && !queue.is_listed) {
-            self.queues.remove(target);
+    fn drop_if_empty(&mut self, name: QueueId) {
+        if let Some(queue) = self.queues.get(&name)
+            && queue.count == 0
+            && !queue.is_listed
+        {
+            self.names.remove(&queue.target);
+            self.queues.remove(&name);
         }
     }
 
@@ -366,11 +391,16 @@ impl<T> Pipeline<T> {
 }
 
 impl Queue {
+    fn new(target: Arc<Target>) -> Self {
+        let waiting = BTreeSet::new();
+        Self { target, waiting, count: 0, failures: 0, is_resting: false, is_listed: false }
+    }
+
     /// Gives the queue its turn, if it has anything to send.
-    fn list(&mut self, target: &Arc<Target>, ready: &mut VecDeque<Arc<Target>>) {
+    fn list(&mut self, own: QueueId, ready: &mut VecDeque<QueueId>) {
         if !self.waiting.is_empty() && !self.is_resting && !self.is_listed {
             self.is_listed = true;
-            ready.push_back(target.clone());
+            ready.push_back(own);
         }
     }
 }

@@ -88,15 +88,16 @@ impl Hasher {
         self.end();
     }
 
-    fn turns<'t>(&mut self, tag: u8, templates: impl Iterator<Item = &'t Template>) {
+    fn turns<'t>(&mut self, tag: u8, templates: impl Iterator<Item = &'t Template> + Clone) {
         let draws = templates.flat_map(Template::holes).filter(|hole| match hole.filler {
             Filler::Next { .. } => true,
             Filler::Ref(_) | Filler::Draw { .. } => false,
         });
-        let orders: Vec<u32> = draws.map(|hole| hole.order).collect();
-        if orders.is_sorted() {
+        let orders = draws.map(|hole| hole.order);
+        if orders.clone().is_sorted() {
             return;
         }
+        let orders: Vec<u32> = orders.collect();
         let mut sorted = orders.clone();
         sorted.sort_unstable();
         self.number(tag, widen(orders.len()));

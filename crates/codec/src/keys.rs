@@ -26,13 +26,12 @@
 //! clients of more than 255 bytes, which come before all others: no client is empty, so the length 0
 //! says that two bytes of length follow.
 
-use bytes::Bytes;
 use seriatim_types::{
     AppId, ClientId, EntityKey, Key, Name, Number, PartitionId, PartitionOffset, PartitionRef,
     Time, WorkspaceId,
 };
 
-use crate::{DecodeError, PartitionPrefix, Problem};
+use crate::{DecodeError, KeyBytes, PartitionPrefix, Problem};
 
 const EVENT: u8 = 0x05;
 const WORKSPACE_LOG: u8 = 0x06;
@@ -53,13 +52,13 @@ const TREE_NODE: u8 = 0x14;
 
 /// The key of an event.
 #[must_use]
-pub fn event_key(prefix: PartitionPrefix, offset: PartitionOffset) -> Bytes {
+pub fn event_key(prefix: PartitionPrefix, offset: PartitionOffset) -> KeyBytes {
     key(prefix, EVENT, &[&offset.get().to_be_bytes()])
 }
 
 /// What the keys of all events begin with.
 #[must_use]
-pub fn events_prefix(prefix: PartitionPrefix) -> Bytes {
+pub fn events_prefix(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, EVENT, &[])
 }
 
@@ -77,13 +76,17 @@ pub fn decode_event_key(key: &[u8]) -> Result<PartitionOffset, DecodeError> {
 
 /// The key of a place in a workspace's log.
 #[must_use]
-pub fn workspace_log_key(prefix: PartitionPrefix, workspace: WorkspaceId, offset: Number) -> Bytes {
+pub fn workspace_log_key(
+    prefix: PartitionPrefix,
+    workspace: WorkspaceId,
+    offset: Number,
+) -> KeyBytes {
     key(prefix, WORKSPACE_LOG, &[&workspace.0.to_be_bytes(), &offset.get().to_be_bytes()])
 }
 
 /// What the keys of a workspace's log begin with.
 #[must_use]
-pub fn workspace_log_prefix(prefix: PartitionPrefix, workspace: WorkspaceId) -> Bytes {
+pub fn workspace_log_prefix(prefix: PartitionPrefix, workspace: WorkspaceId) -> KeyBytes {
     key(prefix, WORKSPACE_LOG, &[&workspace.0.to_be_bytes()])
 }
 
@@ -101,7 +104,7 @@ pub fn decode_workspace_log_key(key: &[u8]) -> Result<(WorkspaceId, Number), Dec
 
 /// The key of a record.
 #[must_use]
-pub fn record_key(prefix: PartitionPrefix, workspace: WorkspaceId, id: Number) -> Bytes {
+pub fn record_key(prefix: PartitionPrefix, workspace: WorkspaceId, id: Number) -> KeyBytes {
     key(prefix, RECORD, &[&workspace.0.to_be_bytes(), &id.get().to_be_bytes()])
 }
 
@@ -112,7 +115,7 @@ pub fn record_of_kind_key(
     workspace: WorkspaceId,
     kind: &Name,
     id: Number,
-) -> Bytes {
+) -> KeyBytes {
     let kind = kind.as_str().as_bytes();
     let parts: [&[u8]; 4] =
         [&workspace.0.to_be_bytes(), &[length(kind)], kind, &id.get().to_be_bytes()];
@@ -125,7 +128,7 @@ pub fn records_of_kind_prefix(
     prefix: PartitionPrefix,
     workspace: WorkspaceId,
     kind: &Name,
-) -> Bytes {
+) -> KeyBytes {
     let kind = kind.as_str().as_bytes();
     key(prefix, RECORD_OF_KIND, &[&workspace.0.to_be_bytes(), &[length(kind)], kind])
 }
@@ -148,13 +151,13 @@ pub fn decode_record_of_kind_key(key: &[u8]) -> Result<(WorkspaceId, Name, Numbe
 
 /// The key of an entity.
 #[must_use]
-pub fn entity_key(prefix: PartitionPrefix, workspace: WorkspaceId, entity: &EntityKey) -> Bytes {
+pub fn entity_key(prefix: PartitionPrefix, workspace: WorkspaceId, entity: &EntityKey) -> KeyBytes {
     key(prefix, ENTITY, &[&workspace.0.to_be_bytes(), entity.as_str().as_bytes()])
 }
 
 /// What the keys of a workspace's entities begin with.
 #[must_use]
-pub fn entities_prefix(prefix: PartitionPrefix, workspace: WorkspaceId) -> Bytes {
+pub fn entities_prefix(prefix: PartitionPrefix, workspace: WorkspaceId) -> KeyBytes {
     key(prefix, ENTITY, &[&workspace.0.to_be_bytes()])
 }
 
@@ -165,7 +168,7 @@ pub fn expiry_key(
     expires_at: Time,
     workspace: WorkspaceId,
     entity: &EntityKey,
-) -> Bytes {
+) -> KeyBytes {
     let parts: [&[u8]; 3] =
         [&expires_at.0.to_be_bytes(), &workspace.0.to_be_bytes(), entity.as_str().as_bytes()];
     key(prefix, EXPIRY, &parts)
@@ -173,7 +176,7 @@ pub fn expiry_key(
 
 /// What the keys of all expiries begin with.
 #[must_use]
-pub fn expiries_prefix(prefix: PartitionPrefix) -> Bytes {
+pub fn expiries_prefix(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, EXPIRY, &[])
 }
 
@@ -196,7 +199,7 @@ pub fn idempotency_key(
     workspace: WorkspaceId,
     client: &ClientId,
     idempotency: Key,
-) -> Bytes {
+) -> KeyBytes {
     let client = client.as_bytes();
     let long = long_length(client);
     let length: &[u8] = match &long {
@@ -223,49 +226,49 @@ pub fn decode_idempotency_key(key: &[u8]) -> Result<(WorkspaceId, ClientId, Key)
 
 /// The key of what a partition knows of itself.
 #[must_use]
-pub fn partition_key(prefix: PartitionPrefix) -> Bytes {
+pub fn partition_key(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, PARTITION, &[])
 }
 
 /// The key of the definitions that a partition goes by.
 #[must_use]
-pub fn definitions_key(prefix: PartitionPrefix) -> Bytes {
+pub fn definitions_key(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, DEFINITIONS, &[])
 }
 
 /// The key of a workspace's row.
 #[must_use]
-pub fn workspace_row_key(prefix: PartitionPrefix, workspace: WorkspaceId) -> Bytes {
+pub fn workspace_row_key(prefix: PartitionPrefix, workspace: WorkspaceId) -> KeyBytes {
     key(prefix, WORKSPACE_ROW, &[&workspace.0.to_be_bytes()])
 }
 
 /// The key of the workspace id that belongs to a name.
 #[must_use]
-pub fn workspace_name_key(prefix: PartitionPrefix, name: &Name) -> Bytes {
+pub fn workspace_name_key(prefix: PartitionPrefix, name: &Name) -> KeyBytes {
     key(prefix, WORKSPACE_NAME, &[name.as_str().as_bytes()])
 }
 
 /// The key of the last message that came from a partition.
 #[must_use]
-pub fn inbox_key(prefix: PartitionPrefix, source: PartitionRef) -> Bytes {
+pub fn inbox_key(prefix: PartitionPrefix, source: PartitionRef) -> KeyBytes {
     key(prefix, INBOX, &[&neighbour(source)])
 }
 
 /// The key of a message to a partition.
 #[must_use]
-pub fn outbox_key(prefix: PartitionPrefix, target: PartitionRef, number: u64) -> Bytes {
+pub fn outbox_key(prefix: PartitionPrefix, target: PartitionRef, number: u64) -> KeyBytes {
     key(prefix, OUTBOX, &[&neighbour(target), &number.to_be_bytes()])
 }
 
 /// What the keys of all messages to a partition begin with.
 #[must_use]
-pub fn outbox_prefix(prefix: PartitionPrefix, target: PartitionRef) -> Bytes {
+pub fn outbox_prefix(prefix: PartitionPrefix, target: PartitionRef) -> KeyBytes {
     key(prefix, OUTBOX, &[&neighbour(target)])
 }
 
 /// All definitions of apps, in the system app.
 #[must_use]
-pub fn apps_prefix(prefix: PartitionPrefix) -> Bytes {
+pub fn apps_prefix(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, APP, &[])
 }
 
@@ -285,13 +288,13 @@ pub fn decode_outbox_key(key: &[u8]) -> Result<(PartitionRef, u64), DecodeError>
 
 /// The key of the number of the last message to a partition.
 #[must_use]
-pub fn outbox_head_key(prefix: PartitionPrefix, target: PartitionRef) -> Bytes {
+pub fn outbox_head_key(prefix: PartitionPrefix, target: PartitionRef) -> KeyBytes {
     key(prefix, OUTBOX_HEAD, &[&neighbour(target)])
 }
 
 /// The key of an app's definitions, in the system app: those of the app whose workspace it is.
 #[must_use]
-pub fn app_key(prefix: PartitionPrefix, workspace: WorkspaceId) -> Bytes {
+pub fn app_key(prefix: PartitionPrefix, workspace: WorkspaceId) -> KeyBytes {
     key(prefix, APP, &[&workspace.0.to_be_bytes()])
 }
 
@@ -302,18 +305,14 @@ pub fn tree_node_key(
     workspace: WorkspaceId,
     level: u8,
     index: u64,
-) -> Bytes {
+) -> KeyBytes {
     key(prefix, TREE_NODE, &[&workspace.0.to_be_bytes(), &[level], &index.to_be_bytes()])
 }
 
-/// One allocation of just the right size.
-fn key(prefix: PartitionPrefix, tag: u8, parts: &[&[u8]]) -> Bytes {
-    let length = parts.iter().map(|part| part.len()).sum::<usize>();
-    let mut bytes = Vec::with_capacity(length.saturating_add(PartitionPrefix::BYTES + 1));
-    bytes.extend_from_slice(&prefix.encode());
-    bytes.push(tag);
-    parts.iter().for_each(|part| bytes.extend_from_slice(part));
-    bytes.into()
+fn key(prefix: PartitionPrefix, tag: u8, parts: &[&[u8]]) -> KeyBytes {
+    let (prefix, tag) = (prefix.encode(), [tag]);
+    let front: [&[u8]; 2] = [&prefix, &tag];
+    KeyBytes::concat(front.into_iter().chain(parts.iter().copied()))
 }
 
 fn length(text: &[u8]) -> u8 {

@@ -16,6 +16,7 @@ mod error;
 mod event;
 mod event_numbers;
 mod fingerprint;
+mod key_bytes;
 mod keys;
 mod number_rows;
 mod partition_prefix;
@@ -29,6 +30,7 @@ mod wire;
 pub use error::{DecodeError, Problem};
 pub use event_numbers::{EventNumbers, event_numbers_key};
 pub use fingerprint::fingerprint;
+pub use key_bytes::KeyBytes;
 pub use keys::{
     app_key, apps_prefix, decode_event_key, decode_expiry_key, decode_idempotency_key,
     decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key, definitions_key,

@@ -2,7 +2,7 @@
 
 /// A table of a store. Every key begins with a partition's prefix, and its tag says what the row
 /// is, so that a tag belongs to one table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
     /// Events by their place in the partition's log: tag 05.
     Log,

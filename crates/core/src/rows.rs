@@ -11,20 +11,21 @@
 //! **Invariant:** nothing is read that was not fetched. A row that the read set forgot is a bug
 //! and stops the process: taking it for absent would give a number twice.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
-use seriatim_codec::{DecodeError, Stored, Table};
+use foldhash::fast::FixedState;
+use seriatim_codec::{DecodeError, KeyBytes, Stored, Table};
 use seriatim_sequencer::Stamp;
 use seriatim_types::WorkspaceId;
 
 /// A row of a partition.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId {
     /// Its table.
     pub table: Table,
     /// Its key.
-    pub key: Bytes,
+    pub key: KeyBytes,
 }
 
 /// A row to be written.
@@ -74,7 +75,8 @@ pub struct Unreadable {
 /// [fetched together](crate::Machine::fetched_together) and not for longer.
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
-    known: BTreeMap<RowId, Option<Bytes>>,
+    /// Looked up many times for each entry, and never gone through: its order decides nothing.
+    known: HashMap<RowId, Option<Bytes>, FixedState>,
     /// Workspaces that were given an id since the rows were fetched, and when. Nothing else is
     /// stored of them than what is known here, and of their numbers nothing at all.
     fresh: BTreeMap<WorkspaceId, Stamp>,

@@ -184,19 +184,20 @@ impl Node {
         Ok(())
     }
 
-    /// The same for a command of a chain, all of whose commands go to one partition.
+    /// The same for a command of a chain, all of whose commands go to one partition: that which
+    /// [`partition_of`](Self::partition_of) has found for its workspace.
     ///
     /// # Errors
     ///
-    /// When there is no such app. The callback is then never called.
+    /// When it is a partition of the system's app. The callback is then never called.
     pub fn submit_in(
         &self,
         chain: &Chain,
-        app: &Name,
+        partition: PartitionRef,
         command: Command,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
-        let partition = self.partition_to_write(app, &command.workspace)?;
+        let partition = writable(partition)?;
         let link = chain.link();
         let answer = link.watch(answer);
         self.hosted.send(partition, Body::Command(command), Some(link), answer);
@@ -359,15 +360,13 @@ impl Node {
         Ok(PartitionRef { app: home.app, partition })
     }
 
-    /// The same of a workspace that is to be written. Only the node itself writes into the system's
-    /// app, so for others it is not there.
+    /// The same of a workspace that is to be written.
     fn partition_to_write(
         &self,
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        let partition = self.partition_of(app, workspace)?;
-        if partition.app == SYSTEM.app { Err(AskError::AppNotFound) } else { Ok(partition) }
+        writable(self.partition_of(app, workspace)?)
     }
 
     /// Ends: takes nothing new, carries out what is queued, writes checkpoints, ends all threads.
@@ -424,4 +423,9 @@ fn has_stopped(shared: &Shared) -> bool {
 pub(crate) fn after(duration: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(duration).unwrap_or(now)
+}
+
+/// Only the node itself writes into the system's app, so for others it is not there.
+fn writable(partition: PartitionRef) -> Result<PartitionRef, AskError> {
+    if partition.app == SYSTEM.app { Err(AskError::AppNotFound) } else { Ok(partition) }
 }

@@ -6,12 +6,12 @@
 
 use bytes::Bytes;
 use hashlink::LruCache;
-use seriatim_codec::Table;
+use seriatim_codec::{KeyBytes, Table};
 use seriatim_core::{RowId, Write};
 
 /// The rows that were used last.
 pub(crate) struct RowCache {
-    rows: LruCache<Bytes, Bytes>,
+    rows: LruCache<KeyBytes, Bytes>,
 }
 
 impl RowCache {
@@ -26,7 +26,7 @@ impl RowCache {
     /// A row was read.
     pub(crate) fn read(&mut self, row: &RowId, value: Option<&Bytes>) {
         if let Some(value) = value.filter(|_| row.table == CACHED) {
-            self.rows.insert(copy(&row.key), copy(value));
+            self.rows.insert(row.key.clone(), copy(value));
         }
     }
 
@@ -35,7 +35,7 @@ impl RowCache {
         if write.row.table == CACHED {
             match write.change.value() {
                 Some(value) if self.rows.contains_key(&write.row.key) => {
-                    self.rows.insert(copy(&write.row.key), copy(value));
+                    self.rows.insert(write.row.key.clone(), copy(value));
                 }
                 Some(_) => {}
                 None => _ = self.rows.remove(&write.row.key),

@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
+use bytes::BytesMut;
 use seriatim_core::{RowChange, RowId, Write};
 use seriatim_storage::{Batch, KeyRange};
 use seriatim_types::limits::BATCH_RANGES_MAX;
@@ -57,13 +58,17 @@ pub(crate) fn batch_of(tables: &Tables, writes: Vec<Write>) -> Batch {
             }
         }
     }
+    // All keys share one piece of memory.
+    let bytes = writes.iter().map(|write| write.row.key.len()).fold(0, usize::saturating_add);
+    let mut keys = BytesMut::with_capacity(bytes);
     for (Write { row, change }, is_covered) in writes.into_iter().zip(is_covered) {
-        let table = tables.handle(row.table);
+        keys.extend_from_slice(&row.key);
+        let (table, key) = (tables.handle(row.table), keys.split().freeze());
         match change {
-            RowChange::Insert(value) if is_covered => batch.put(table, row.key, value),
-            RowChange::Insert(value) => batch.insert_if_absent(table, row.key, value),
-            RowChange::Put(value) => batch.put(table, row.key, value),
-            RowChange::Delete => batch.delete(table, row.key),
+            RowChange::Insert(value) if is_covered => batch.put(table, key, value),
+            RowChange::Insert(value) => batch.insert_if_absent(table, key, value),
+            RowChange::Put(value) => batch.put(table, key, value),
+            RowChange::Delete => batch.delete(table, key),
         }
     }
     batch

@@ -1,6 +1,7 @@
 //! The numbers of a workspace, all in one row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use seriatim_types::{ClientId, Hash, Number, SequenceId, WorkspaceId, Year};
 
@@ -68,8 +69,14 @@ pub struct Series {
 ///
 /// The frontier of the tree over the workspace's log changes whenever the numbers do, and rides
 /// along in their row. Nothing here looks into it.
+///
+/// Clones share what they hold until one is changed: a row that was just drawn from is in the
+/// cache, staged and on its way to a checkpoint at the same time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Row {
+pub struct Row(Arc<Content>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Content {
     numbers: Vec<(Series, Number)>,
     frontier: Vec<Hash>,
 }
@@ -87,40 +94,43 @@ impl Row {
 
     /// The same numbers with another frontier.
     #[must_use]
-    pub fn with_frontier(self, frontier: Vec<Hash>) -> Self {
-        Self { frontier, ..self }
+    pub fn with_frontier(mut self, frontier: Vec<Hash>) -> Self {
+        *self.frontier_mut() = frontier;
+        self
     }
 
     /// The frontier of the tree over the workspace's log.
     #[must_use]
     pub fn frontier(&self) -> &[Hash] {
-        &self.frontier
+        &self.0.frontier
     }
 
     pub(crate) fn frontier_mut(&mut self) -> &mut Vec<Hash> {
-        &mut self.frontier
+        &mut Arc::make_mut(&mut self.0).frontier
     }
 
     /// The last number that was given.
     #[must_use]
     pub fn last(&self, series: Series) -> Option<Number> {
         let at = self.find(series).ok()?;
-        self.numbers.get(at).map(|(_, number)| *number)
+        self.0.numbers.get(at).map(|(_, number)| *number)
     }
 
     /// All series of the row with their last numbers, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Series, Number)> + '_ {
-        self.numbers.iter().copied()
+        self.0.numbers.iter().copied()
     }
 
     pub(crate) fn set(&mut self, series: Series, number: Number) {
-        match self.find(series) {
+        let found = self.find(series);
+        let numbers = &mut Arc::make_mut(&mut self.0).numbers;
+        match found {
             Ok(at) => {
-                if let Some((_, last)) = self.numbers.get_mut(at) {
+                if let Some((_, last)) = numbers.get_mut(at) {
                     *last = number;
                 }
             }
-            Err(at) => self.numbers.insert(at, (series, number)),
+            Err(at) => numbers.insert(at, (series, number)),
         }
     }
 
@@ -132,7 +142,7 @@ impl Row {
     }
 
     fn find(&self, series: Series) -> Result<usize, usize> {
-        self.numbers.binary_search_by_key(&series, |(series, _)| *series)
+        self.0.numbers.binary_search_by_key(&series, |(series, _)| *series)
     }
 }
 

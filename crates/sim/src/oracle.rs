@@ -229,7 +229,7 @@ fn rows_of(disk: &Disk, partition: PartitionRef) -> Rows {
         disk.scan(table.name(), |key, value| {
             if key.starts_with(&prefix) {
                 let key = Bytes::copy_from_slice(key);
-                rows.insert(RowId { table, key }, value.clone());
+                rows.insert(RowId { table, key: key.into() }, value.clone());
             }
         });
     }

@@ -117,12 +117,12 @@ pub enum Condition {
 
 impl CommandChange {
     /// The templates that it holds.
-    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+    pub fn templates(&self) -> impl Iterator<Item = &Template> + Clone {
         self.named_templates().map(|(_, template)| template)
     }
 
     /// The same, with the names of the fields that they are for.
-    pub fn named_templates(&self) -> impl Iterator<Item = (Option<&FieldName>, &Template)> {
+    pub fn named_templates(&self) -> impl Iterator<Item = (Option<&FieldName>, &Template)> + Clone {
         let (fields, value): (&[(FieldName, Template)], _) = match self {
             Self::Create { fields, .. } | Self::Update { fields, .. } => (fields, None),
             Self::Set { value, .. } => (&[], Some(value)),

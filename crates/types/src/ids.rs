@@ -1,6 +1,7 @@
 //! Ids that stand at the front of every stored key.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::limits::CLIENT_ID_CHARS_MAX;
 
@@ -32,7 +33,7 @@ pub struct SequenceId(pub u16);
 
 /// A client of a workspace, by what it calls itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ClientId(Box<[u8]>);
+pub struct ClientId(Arc<[u8]>);
 
 impl ClientId {
     /// The client, if its name has 1 to [`CLIENT_ID_CHARS_MAX`] characters. Of bytes that are no

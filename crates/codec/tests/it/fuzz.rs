@@ -89,39 +89,42 @@ fn keys_and_pointers() -> Vec<Sample> {
     vec![
         Sample {
             name: "event key",
-            bytes: event_key(at, samples::offset(7)),
-            recode: |key| decode_event_key(key).map(|offset| event_key(prefix_of(key), offset)),
+            bytes: event_key(at, samples::offset(7)).into(),
+            recode: |key| {
+                let offset = decode_event_key(key)?;
+                Ok(event_key(prefix_of(key), offset).into())
+            },
         },
         Sample {
             name: "workspace log key",
-            bytes: workspace_log_key(at, workspace, id),
+            bytes: workspace_log_key(at, workspace, id).into(),
             recode: |key| {
                 let (workspace, offset) = decode_workspace_log_key(key)?;
-                Ok(workspace_log_key(prefix_of(key), workspace, offset))
+                Ok(workspace_log_key(prefix_of(key), workspace, offset).into())
             },
         },
         Sample {
             name: "record of kind key",
-            bytes: record_of_kind_key(at, workspace, &kind, id),
+            bytes: record_of_kind_key(at, workspace, &kind, id).into(),
             recode: |key| {
                 let (workspace, kind, id) = decode_record_of_kind_key(key)?;
-                Ok(record_of_kind_key(prefix_of(key), workspace, &kind, id))
+                Ok(record_of_kind_key(prefix_of(key), workspace, &kind, id).into())
             },
         },
         Sample {
             name: "expiry key",
-            bytes: expiry_key(at, Time(9), workspace, &entity),
+            bytes: expiry_key(at, Time(9), workspace, &entity).into(),
             recode: |key| {
                 let (time, workspace, entity) = decode_expiry_key(key)?;
-                Ok(expiry_key(prefix_of(key), time, workspace, &entity))
+                Ok(expiry_key(prefix_of(key), time, workspace, &entity).into())
             },
         },
         Sample {
             name: "outbox key",
-            bytes: outbox_key(at, samples::neighbour(), 7),
+            bytes: outbox_key(at, samples::neighbour(), 7).into(),
             recode: |key| {
                 let (target, number) = decode_outbox_key(key)?;
-                Ok(outbox_key(prefix_of(key), target, number))
+                Ok(outbox_key(prefix_of(key), target, number).into())
             },
         },
         Sample {

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use bytes::Bytes;
 use proptest::prelude::*;
 use seriatim_codec::{
-    DecodeError, Problem, Table, app_key, client_key, decode_event_key, decode_expiry_key,
-    decode_idempotency_key, decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key,
-    definitions_key, entities_prefix, entity_key, event_key, event_numbers_key, events_prefix,
-    expiries_prefix, expiry_key, head_key, idempotency_key, inbox_key, outbox_head_key, outbox_key,
-    outbox_prefix, partition_key, record_key, record_of_kind_key, records_of_kind_prefix,
-    tree_node_key, workspace_key, workspace_log_key, workspace_log_prefix, workspace_name_key,
-    workspace_row_key,
+    DecodeError, KeyBytes, Problem, Table, app_key, client_key, decode_event_key,
+    decode_expiry_key, decode_idempotency_key, decode_outbox_key, decode_record_of_kind_key,
+    decode_workspace_log_key, definitions_key, entities_prefix, entity_key, event_key,
+    event_numbers_key, events_prefix, expiries_prefix, expiry_key, head_key, idempotency_key,
+    inbox_key, outbox_head_key, outbox_key, outbox_prefix, partition_key, record_key,
+    record_of_kind_key, records_of_kind_prefix, tree_node_key, workspace_key, workspace_log_key,
+    workspace_log_prefix, workspace_name_key, workspace_row_key,
 };
 use seriatim_types::{ClientId, Time, WorkspaceId};
 
@@ -21,7 +20,7 @@ use crate::strategies;
 
 const WORKSPACE: WorkspaceId = WorkspaceId((1 << 40) + 2);
 
-fn all() -> [(&'static str, Bytes); 16] {
+fn all() -> [(&'static str, KeyBytes); 16] {
     let (at, id) = (prefix(), number(200_019));
     let expires_at = Time(1_798_761_600_000);
     [
@@ -241,7 +240,7 @@ proptest! {
         let front = [&prefix().encode()[..], &[0x0b], &WORKSPACE.0.to_be_bytes()].concat();
         let bytes = [front, length, rest].concat();
         if let Ok((workspace, client, key)) = decode_idempotency_key(&bytes) {
-            prop_assert_eq!(idempotency_key(prefix(), workspace, &client, key), bytes);
+            prop_assert_eq!(idempotency_key(prefix(), workspace, &client, key).to_vec(), bytes);
         }
     }
 

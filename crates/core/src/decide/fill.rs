@@ -1,5 +1,6 @@
 //! Holes are filled by copying bytes: JSON is never read here.
 
+use std::io::Write;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -54,7 +55,7 @@ fn put(filled: &mut Vec<u8>, drawn: &NumberDrawn, shown: Shown) {
 }
 
 fn put_digits(filled: &mut Vec<u8>, number: u64) {
-    filled.extend_from_slice(number.to_string().as_bytes());
+    write!(filled, "{number}").expect("memory takes all that is written to it");
 }
 
 /// A JSON string in its canonical form. A format has no control characters, so nothing else needs

@@ -133,14 +133,18 @@ impl Drawer<'_> {
     /// Draws for the holes of one part of the document, as they stood in it.
     fn draw_holes<'t>(
         &mut self,
-        templates: impl Iterator<Item = &'t Template>,
+        templates: impl Iterator<Item = &'t Template> + Clone,
     ) -> Result<(), Refusal> {
         let holes = templates.flat_map(Template::holes);
         let next = |hole: &'t Hole| match &hole.filler {
             Filler::Next { sequence, .. } => Some((hole.order, sequence)),
             Filler::Ref(_) | Filler::Draw { .. } => None,
         };
-        let mut next: Vec<(u32, &Name)> = holes.filter_map(next).collect();
+        let mut next = holes.filter_map(next);
+        if next.clone().is_sorted_by_key(|(order, _)| order) {
+            return next.try_for_each(|(order, sequence)| self.draw(order, sequence));
+        }
+        let mut next: Vec<(u32, &Name)> = next.collect();
         next.sort_by_key(|(order, _)| *order);
         next.into_iter().try_for_each(|(order, sequence)| self.draw(order, sequence))
     }

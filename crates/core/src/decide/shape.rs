@@ -332,12 +332,17 @@ impl Shape<'_> {
 
 /// Each hole of a part has a turn of its own: it decides which number it gets.
 fn check_orders<'t>(
-    templates: impl Iterator<Item = &'t Template>,
+    templates: impl Iterator<Item = &'t Template> + Clone,
     field: impl Fn() -> String,
 ) -> Result<(), Refusal> {
-    let mut orders: Vec<u32> = templates.flat_map(Template::holes).map(|hole| hole.order).collect();
+    let orders = templates.flat_map(Template::holes).map(|hole| hole.order);
+    let rises = |one: &u32, next: &u32| one < next;
+    if orders.clone().is_sorted_by(rises) {
+        return Ok(());
+    }
+    let mut orders: Vec<u32> = orders.collect();
     orders.sort_unstable();
-    if orders.is_sorted_by(|one, next| one < next) {
+    if orders.is_sorted_by(rises) {
         return Ok(());
     }
     let why = "two holes have the same turn".to_owned();

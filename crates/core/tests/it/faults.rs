@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use bytes::Bytes;
-use seriatim_codec::{PartitionPrefix, Stored, Table};
+use seriatim_codec::{KeyBytes, PartitionPrefix, Stored, Table};
 use seriatim_core::{Fault, Machine, RowId, Rows, SYSTEM_APP, Unreadable};
 use seriatim_sequencer::{RowKey, RowsRead};
 use seriatim_testkit::core::{Node, Shop, changes, name};
@@ -36,7 +36,7 @@ fn shop() -> Shop {
     shop
 }
 
-fn partition_row(key: Bytes) -> RowId {
+fn partition_row(key: KeyBytes) -> RowId {
     RowId { table: Table::Partition, key }
 }
 

@@ -8,7 +8,8 @@ use std::slice;
 
 use bytes::Bytes;
 use seriatim_codec::{
-    PartitionPrefix, Stored, Table, decode_expiry_key, workspace_name_key, workspace_row_key,
+    KeyBytes, PartitionPrefix, Stored, Table, decode_expiry_key, workspace_name_key,
+    workspace_row_key,
 };
 use seriatim_core::{
     Effects, Machine, Outcome, ReadSet, RowChange, RowId, Rows, SYSTEM_APP, Write, receipt,
@@ -253,7 +254,7 @@ impl Replay {
         let workspaces = events.iter().map(|it| workspace_row_key(self.prefix, it.workspace));
         let names = events.iter().filter_map(|event| event.workspace_name.as_ref());
         let names = names.map(|name| workspace_name_key(self.prefix, name));
-        let born: BTreeSet<Bytes> = workspaces.chain(names).collect();
+        let born: BTreeSet<KeyBytes> = workspaces.chain(names).collect();
         let follows =
             |row: &RowId| row.table != Table::Partition || is_system || born.contains(&row.key);
         let expected = node.rows().iter().filter(|(row, _)| follows(row));

@@ -100,7 +100,7 @@ impl Reader<'_> {
         let last = self.scan(&Scan::new(self.handle(table), range).backward().limit(1))?.pop();
         let Some(last) = last else { return Ok(0) };
         let read = decode_workspace_log_key(&last.key);
-        let unreadable = |source| Unreadable { row: RowId { table, key: last.key }, source };
+        let unreadable = |source| Unreadable { row: RowId { table, key: last.key.into() }, source };
         let (_, offset) = read.map_err(unreadable)?;
         Ok(offset.get())
     }

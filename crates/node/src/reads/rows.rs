@@ -91,7 +91,8 @@ impl Reader<'_> {
         let mut ids = Vec::new();
         for listed in self.rows_from(&first, &within, limit)? {
             let read = decode_record_of_kind_key(&listed.key);
-            let unreadable = |source| Unreadable { row: RowId { table, key: listed.key }, source };
+            let row = RowId { table, key: listed.key.into() };
+            let unreadable = |source| Unreadable { row, source };
             let (.., id) = read.map_err(unreadable)?;
             ids.push(id);
         }

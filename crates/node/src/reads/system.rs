@@ -48,5 +48,5 @@ impl Reader<'_> {
 }
 
 fn row_of(row: &Row) -> RowId {
-    RowId { table: RowTable::Partition, key: row.key.clone() }
+    RowId { table: RowTable::Partition, key: row.key.clone().into() }
 }

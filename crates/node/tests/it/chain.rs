@@ -17,7 +17,9 @@ fn send(node: &Node, chain: &Chain, keys: &[u128], between: impl Fn(u128)) -> Ve
     for key in keys.iter().copied() {
         let sender = sender.clone();
         let answer = move |reply| sender.send((key, reply)).unwrap();
-        node.submit_in(chain, &name("shop"), ask("a", key, "1"), answer).unwrap();
+        let command = ask("a", key, "1");
+        let partition = node.partition_of(&name("shop"), &command.workspace).unwrap();
+        node.submit_in(chain, partition, command, answer).unwrap();
         between(key);
     }
     drop(sender);

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use seriatim_codec::{
-    encode_number, event_key, record_key, record_of_kind_key, workspace_key, workspace_log_key,
-    workspace_name_key,
+    KeyBytes, encode_number, event_key, record_key, record_of_kind_key, workspace_key,
+    workspace_log_key, workspace_name_key,
 };
 use seriatim_core::{RowId, Unreadable};
 use seriatim_node::{
@@ -378,7 +378,7 @@ type Damaged = fn(Reader<'_>) -> Result<(), ReadFailed>;
 fn a_damaged_row_is_named_with_its_table_and_key() {
     use seriatim_codec::Table::{Log, Numbers, Partition, Records, WorkspaceLog};
     let (id, offset) = (number(200_001), number(1));
-    let row = |table, key: Bytes| RowId { table, key };
+    let row = |table, key: KeyBytes| RowId { table, key };
     let record = row(Records, record_key(APP, ONE, id));
     let pointer = row(WorkspaceLog, workspace_log_key(APP, ONE, offset));
     let numbers = row(Numbers, workspace_key(APP, ONE).into());

@@ -1,7 +1,7 @@
 //! Storage that holds what it must not: a violation, or an overwrite, by the trust level.
 
 use bytes::Bytes;
-use seriatim_codec::{event_key, record_key, workspace_log_key};
+use seriatim_codec::{KeyBytes, event_key, record_key, workspace_log_key};
 use seriatim_core::Outcome;
 use seriatim_node::{Reason, Reply, Settings, State, schema};
 use seriatim_storage::{Batch, Read, Store, faulty};
@@ -37,7 +37,7 @@ const CREATE: &str = "{'create': {'id': 1, 'kind': 'note'}}";
 const PLANTED: &[u8] = b"planted";
 
 /// The row that the second event, or its record, will be written to.
-fn row(sabotage: Sabotage) -> (&'static str, Bytes) {
+fn row(sabotage: Sabotage) -> (&'static str, KeyBytes) {
     let number = |number| Number::new(number).unwrap();
     match sabotage {
         Sabotage::Record => ("records", record_key(APP, WorkspaceId(1), number(200_002))),

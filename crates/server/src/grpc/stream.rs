@@ -17,7 +17,7 @@
 //!
 //! **Invariant:** behind a command that could not be written, no later one of its generation is.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::mem;
 use std::pin::Pin;
@@ -27,6 +27,7 @@ use std::time::Instant;
 
 use seriatim_api as proto;
 use seriatim_node::{Busy, Reply};
+use seriatim_types::ClientId;
 use tokio::time::Sleep;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
@@ -37,6 +38,9 @@ use crate::asked::{name, workspace};
 use crate::commands::{Carried, Look, Place, Settled, command, counted, settle, unanswered};
 use crate::context::Context;
 use crate::error::{ApiError, Outcome};
+
+/// Places that a stream remembers.
+const PLACES_MAX: usize = 1024;
 
 /// Requests that are read before answers are looked for again.
 const READ_AT_ONCE: usize = 256;
@@ -69,9 +73,16 @@ struct Last {
     app: String,
     workspace: String,
     client: String,
+    /// The same client, once it was read.
+    client_id: Option<ClientId>,
     /// The place of that app and workspace, with its lane; `None` if there is none.
-    place: Option<(Arc<Place>, usize)>,
+    place: Option<Found>,
+    /// Places of that app by their workspaces, as they were found.
+    places: HashMap<String, Found>,
 }
+
+/// A place and its lane. It is found for good: the partitions of an app are never more or fewer.
+type Found = (Arc<Place>, usize);
 
 /// Where the node's threads leave what they have to say.
 #[derive(Default)]
@@ -190,7 +201,10 @@ impl SubmitStream {
         {
             return Ok(*lane);
         }
-        self.last.place = None;
+        self.last.place = self.last.places.get(&self.last.workspace).cloned();
+        if let Some((_, lane)) = &self.last.place {
+            return Ok(*lane);
+        }
         let place = self.last.find(&self.context).inspect_err(|error| {
             if error.outcome_of_write() != Outcome::Refused {
                 self.behind = Some(generation);
@@ -201,7 +215,7 @@ impl SubmitStream {
             self.lanes.push(Lane::new(place.partition));
             self.lanes.len().saturating_sub(1)
         });
-        self.last.place = Some((Arc::new(place), lane));
+        self.last.found((Arc::new(place), lane));
         Ok(lane)
     }
 
@@ -216,7 +230,11 @@ impl SubmitStream {
         let lane = self.lanes.get_mut(index).expect("lanes are never removed");
         lane.begin(generation, &self.context)?;
         let deadline = read::deadline(request.deadline_ms)?;
-        let (key, client) = (read::key(&request.key)?, read::client(&self.last.client)?);
+        let key = read::key(&request.key)?;
+        let client = match &self.last.client_id {
+            Some(client) => client.clone(),
+            None => self.last.client_id.insert(read::client(&self.last.client)?).clone(),
+        };
         let body = read::command(request.command.as_ref())?;
         let include_proof = body.include_proof;
         let command = command(place, client, key, deadline, body);
@@ -224,7 +242,7 @@ impl SubmitStream {
         let answer = move |reply| {
             inbox.put(Answered { lane: index, number, what: What::Reply(reply) });
         };
-        let sent = self.context.node.submit_in(&lane.chain, &place.app, command, answer);
+        let sent = self.context.node.submit_in(&lane.chain, place.partition, command, answer);
         sent.map_err(|error| self.context.not_asked(error)).inspect_err(|error| {
             if error.outcome_of_write() != Outcome::Refused {
                 lane.fall_behind();
@@ -335,9 +353,22 @@ impl Last {
             }
             is_same
         };
-        keep(&mut self.client, &request.client);
+        if !keep(&mut self.client, &request.client) {
+            self.client_id = None;
+        }
         let is_same_app = keep(&mut self.app, &request.app);
+        if !is_same_app {
+            self.places.clear();
+        }
         keep(&mut self.workspace, &request.workspace) && is_same_app
+    }
+
+    fn found(&mut self, found: Found) {
+        if self.places.len() >= PLACES_MAX {
+            self.places.clear();
+        }
+        self.places.insert(self.workspace.clone(), found.clone());
+        self.place = Some(found);
     }
 
     fn find(&self, context: &Context) -> Result<Place, ApiError> {

@@ -106,7 +106,7 @@ impl<'a> Compared<'a> {
     fn declared(&mut self, row: &Row) -> Result<(), Error> {
         let Partition { prefix, rules, .. } = self.partition;
         let id = row.key.last_chunk().map(|id| WorkspaceId(u64::from_be_bytes(*id)));
-        let id = id.filter(|id| workspace_row_key(*prefix, *id) == row.key);
+        let id = id.filter(|id| row.key == workspace_row_key(*prefix, *id));
         let read = WorkspaceRow::from_bytes(&row.value)
             .map_err(|error| self.partition.unreadable(RowTable::Partition, &row.key, &error))?;
         let here = rules.partition.partition;

@@ -14,7 +14,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use seriatim_codec::{
-    CheckpointHead, PartitionPrefix, Stored, Table as RowTable, event_key, head_key, partition_key,
+    CheckpointHead, KeyBytes, PartitionPrefix, Stored, Table as RowTable, event_key, head_key,
+    partition_key,
 };
 use seriatim_types::{Epoch, Event, PartitionOffset, PartitionRef, PartitionRow, Time};
 
@@ -35,7 +36,7 @@ pub(crate) struct Single {
 }
 
 /// Rows that follow from more than the partition's own events, by key.
-pub(crate) type Singles = BTreeMap<Bytes, Single>;
+pub(crate) type Singles = BTreeMap<KeyBytes, Single>;
 
 /// A partition that is checked.
 pub(crate) struct Partition<'a> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use seriatim_codec::{OutboxPointer, PartitionPrefix, Stored, Table, encode_number};
+use seriatim_codec::{KeyBytes, OutboxPointer, PartitionPrefix, Stored, Table, encode_number};
 use seriatim_core::{Current, CurrentValue, Effects, Outcome, Refusal, RowId, Subject};
 use seriatim_merkle::{Frontier, empty_root, leaf_hash, node_hash};
 use seriatim_sequencer::{Row, RowKey, Series};
@@ -179,7 +179,7 @@ fn record_row(it: &Record) -> RecordRow {
 }
 
 fn put_workspace<T>(
-    put: &mut impl FnMut(Table, Bytes, Bytes) -> T,
+    put: &mut impl FnMut(Table, KeyBytes, Bytes) -> T,
     prefix: PartitionPrefix,
     id: WorkspaceId,
     held: &Workspace,

@@ -18,8 +18,8 @@ pub struct Effects {
     pub outcome: Outcome,
     /// Rows to be written, all of them or none.
     pub writes: Vec<Write>,
-    /// Events for subscribers, once they are durable.
-    pub events: Vec<Committed>,
+    /// The events that it made.
+    pub events: Vec<Event>,
     /// Nodes of the workspace's tree, to be written with a checkpoint that covers the events.
     pub nodes: Vec<TreeNode>,
     /// Messages for other partitions, once they are durable. They are in the outbox too.
@@ -79,7 +79,7 @@ pub enum Outcome {
     },
 }
 
-/// An event that was decided, with its stored bytes and its leaf hash.
+/// An event of a log, with its stored bytes and its leaf hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committed {
     /// The event.

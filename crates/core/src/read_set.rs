@@ -66,18 +66,20 @@ impl Machine {
     /// Those that the sequencer [holds](seriatim_sequencer::Sequencer::holds) need not be fetched,
     /// but are handed in if [room must be made](seriatim_sequencer::Sequencer::must_make_room_for)
     /// before the entry's turn. No checkpoint is reported between fetching and applying.
-    #[must_use]
-    pub fn number_rows(&self, entry: &Entry, rows: &Rows) -> Vec<RowKey> {
+    pub fn number_rows(&self, entry: &Entry, rows: &Rows) -> impl Iterator<Item = RowKey> + use<> {
+        let known = |workspace: &WorkspaceRef| match known(self.home, workspace, rows) {
+            Known::Id(id) => Some(id),
+            Known::Unread(_) | Known::New => None,
+        };
         let (workspace, client) = match &entry.body {
-            Body::Command(command) => (command.workspace.clone(), Some(&command.client)),
-            Body::Define(define) => (WorkspaceRef::Name(define.app.clone()), None),
+            Body::Command(command) => (known(&command.workspace), Some(&command.client)),
+            Body::Define(define) => (known(&WorkspaceRef::Name(define.app.clone())), None),
             Body::Declare(_) | Body::Tick(_) | Body::Delivery(_) | Body::Delivered(_) => {
-                return Vec::new();
+                (None, None)
             }
         };
-        let Known::Id(id) = known(self.home, &workspace, rows) else { return Vec::new() };
-        let client = client.map(|client| RowKey::Client(id, client.clone()));
-        [RowKey::Workspace(id)].into_iter().chain(client).collect()
+        let client = workspace.zip(client).map(|(id, client)| RowKey::Client(id, client.clone()));
+        workspace.map(RowKey::Workspace).into_iter().chain(client)
     }
 
     /// The rows that [evolving](Machine::evolve) an event will read, as far as they follow from

@@ -11,10 +11,11 @@
 //! **Invariant:** nothing is read that was not fetched. A row that the read set forgot is a bug
 //! and stops the process: taking it for absent would give a number twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use foldhash::fast::FixedState;
+use indexmap::IndexMap;
 use seriatim_codec::{DecodeError, KeyBytes, Stored, Table};
 use seriatim_sequencer::Stamp;
 use seriatim_types::WorkspaceId;
@@ -65,10 +66,18 @@ impl RowChange {
 #[error("a stored row cannot be read, in table {:?}, key {:?}", row.table.name(), row.key)]
 pub struct Unreadable {
     /// The row.
-    pub row: RowId,
+    pub row: Box<RowId>,
     /// What is wrong with it.
     #[source]
     pub source: DecodeError,
+}
+
+impl Unreadable {
+    /// That a row cannot be read.
+    #[must_use]
+    pub fn new(row: RowId, source: DecodeError) -> Self {
+        Self { row: Box::new(row), source }
+    }
 }
 
 /// Rows as they are once every entry so far is written. They serve for entries that are
@@ -76,7 +85,7 @@ pub struct Unreadable {
 #[derive(Debug, Clone, Default)]
 pub struct Rows {
     /// Looked up many times for each entry, and never gone through: its order decides nothing.
-    known: HashMap<RowId, Option<Bytes>, FixedState>,
+    known: IndexMap<RowId, Option<Bytes>, FixedState>,
     /// Workspaces that were given an id since the rows were fetched, and when. Nothing else is
     /// stored of them than what is known here, and of their numbers nothing at all.
     fresh: BTreeMap<WorkspaceId, Stamp>,
@@ -225,5 +234,5 @@ impl Settled {
 }
 
 fn unreadable(row: &RowId, source: DecodeError) -> Unreadable {
-    Unreadable { row: row.clone(), source }
+    Unreadable::new(row.clone(), source)
 }

@@ -26,8 +26,9 @@ const NUMBER_BYTES: usize = 8;
 /// Rows from which on a run is asked for as a range.
 const RANGE_ROWS_MIN: usize = 4;
 
-/// A batch that does what the writes say, in their order.
-pub(crate) fn batch_of(tables: &Tables, writes: Vec<Write>) -> Batch {
+/// A batch that does what the writes say, in their order. They are taken, and their place is left to
+/// be filled again.
+pub(crate) fn batch_of(tables: &Tables, writes: &mut Vec<Write>) -> Batch {
     let mut batch = Batch::new();
     batch.reserve(writes.len());
     // A row that is removed may be there before the batch, so it is asked for in its turn.
@@ -61,7 +62,7 @@ pub(crate) fn batch_of(tables: &Tables, writes: Vec<Write>) -> Batch {
     // All keys share one piece of memory.
     let bytes = writes.iter().map(|write| write.row.key.len()).fold(0, usize::saturating_add);
     let mut keys = BytesMut::with_capacity(bytes);
-    for (Write { row, change }, is_covered) in writes.into_iter().zip(is_covered) {
+    for (Write { row, change }, is_covered) in writes.drain(..).zip(is_covered) {
         keys.extend_from_slice(&row.key);
         let (table, key) = (tables.handle(row.table), keys.split().freeze());
         match change {
@@ -104,8 +105,8 @@ mod tests {
 
     fn commit(numbers: &[u64]) -> Result<(), CommitError> {
         let tables = Tables::new(Arc::new(MemoryStore::new(&schema())));
-        let writes = numbers.iter().copied().map(insert).collect();
-        tables.store.commit(batch_of(&tables, writes))
+        let mut writes = numbers.iter().copied().map(insert).collect();
+        tables.store.commit(batch_of(&tables, &mut writes))
     }
 
     /// The range of the run was looked at once, before the batch, and then every row of it was written

@@ -15,7 +15,7 @@ use seriatim_sequencer::{Begin, BeginError, Draws, RowsRead};
 use seriatim_types::{Event, Inclusion, WorkspaceId};
 
 use crate::decide::{Stop, log_is_full};
-use crate::effects::{Committed, Effects, Fault, Outcome, TreeNode};
+use crate::effects::{Effects, Fault, Outcome, TreeNode};
 use crate::evolve::evolve_event;
 use crate::machine::Machine;
 use crate::rows::{Draft, Rows, Settled};
@@ -70,14 +70,14 @@ fn commit(
     let workspace = first.workspace;
     let mut tree = open_tree(&mut draws, workspace, first.offset.get().saturating_sub(1))?;
     let mut proof = None;
-    for event in events {
+    for event in &events {
         let bytes = event.to_bytes();
         let leaf = leaf_hash(&bytes);
         proof = wants_proof.then(|| (leaf, tree.path_of_next()));
         tree.push(leaf, &mut |node, hash| effects.nodes.push(TreeNode { workspace, node, hash }));
-        evolve_event(&mut draft, machine.home, trust, &mut machine.row, &event, bytes.clone());
-        effects.events.push(Committed { event, bytes, leaf });
+        evolve_event(&mut draft, machine.home, trust, &mut machine.row, event, bytes);
     }
+    effects.events = events;
     if let (Outcome::Committed(receipt), Some((leaf, path))) = (&mut effects.outcome, proof) {
         receipt.proof = Some(Box::new(Inclusion { leaf, path, root: tree.root() }));
     }

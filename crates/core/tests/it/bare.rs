@@ -59,7 +59,7 @@ impl Bare {
 
     pub(crate) fn apply_on(&mut self, entry: &Entry, rows: &mut Rows) -> Result<Effects, Fault> {
         // The whole log was read, so what is not in memory is not there.
-        let numbers = absent(&self.machine, self.machine.number_rows(entry, rows));
+        let numbers = absent(&self.machine, self.machine.number_rows(entry, rows).collect());
         self.machine.apply(entry, rows, &numbers)
     }
 }

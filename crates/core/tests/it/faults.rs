@@ -68,7 +68,7 @@ fn check_stops(node: &Node, prefix: PartitionPrefix, entry: &Entry, row: &RowId)
         else {
             panic!("{row:?} cannot be read")
         };
-        assert_eq!(&named, row);
+        assert_eq!(&*named, row);
         assert_eq!((bare.machine.row().clone(), format!("{rows:?}")), before);
         assert_eq!(bare.machine.defined().cloned(), definitions);
         bare.stored.insert(row.clone(), good.clone());
@@ -227,7 +227,7 @@ fn numbers_that_are_not_at_hand_panic_and_are_not_taken_for_none() {
         let numbers = RowsRead::new(machine.sequencer().stamp(), read);
         catch_unwind(AssertUnwindSafe(|| machine.apply(&entry, rows, &numbers)))
     };
-    let keys = bare.machine.number_rows(&entry, &rows);
+    let keys: Vec<RowKey> = bare.machine.number_rows(&entry, &rows).collect();
     assert_eq!(keys.len(), 2, "the workspace's and the client's");
     for key in &keys {
         assert!(apply(&mut bare.machine, &mut rows.clone(), vec![key.clone()]).is_err());

@@ -169,7 +169,7 @@ fn replaying_the_events_alone_gives_the_same_tables() {
             let effects: Vec<Effects> = entries.iter().map(&mut apply).collect();
             let mut replay = Replay::new(prefix, &node);
             for (entry, effects) in entries.iter().zip(&effects) {
-                effects.events.iter().for_each(|committed| replay.evolve(&committed.bytes));
+                effects.events.iter().for_each(|event| replay.evolve(&event.to_bytes()));
                 if let Body::Delivered(_) = entry.body {
                     replay.apply(entry);
                 }

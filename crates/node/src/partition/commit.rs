@@ -19,6 +19,10 @@ use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
 
+/// Room for so many writes is kept from one commit to the next: for a system, new memory of that size
+/// is pages to be cleared.
+const KEPT_WRITES_MAX: usize = 8192;
+
 /// Requests with their answers.
 type Replies<R> = Vec<(R, Reply)>;
 
@@ -42,8 +46,9 @@ pub(super) struct Wake {
 }
 
 impl<R> Applied<R> {
-    fn new() -> Self {
-        let (replies, writes, tickets) = (Vec::new(), Vec::new(), Vec::new());
+    /// Nothing yet, with room for writes.
+    fn new(writes: Vec<Write>) -> Self {
+        let (replies, tickets) = (Vec::new(), Vec::new());
         let (nodes, wake) = (Vec::new(), Wake::default());
         Self { replies, writes, tickets, nodes, wake, is_moved: false }
     }
@@ -55,7 +60,7 @@ impl<R> Applied<R> {
         self.tickets.extend(ticket);
         self.nodes.extend(nodes);
         // All events of an entry are of one workspace.
-        self.wake.touched.extend(events.first().map(|committed| committed.event.workspace));
+        self.wake.touched.extend(events.first().map(|event| event.workspace));
         self.wake.messages.extend(messages);
     }
 }
@@ -111,7 +116,7 @@ impl<R> Partition<R> {
             Err(reason) => return Err(stopped(reason, handles)),
         };
         let before = machine.row().clone();
-        let mut applied = Applied::new();
+        let mut applied = Applied::new(std::mem::take(&mut self.writes));
         let mut handles = handles.into_iter();
         let mut bytes = 0_usize;
         let mut count = 0_usize;
@@ -163,12 +168,15 @@ impl<R> Partition<R> {
         if !planted::is(Bug::StaleRowCache) {
             writes.iter().for_each(|write| self.cache.write(write));
         }
-        let mut batch = batch_of(&self.tables, writes);
+        let mut batch = batch_of(&self.tables, &mut writes);
+        if writes.capacity() <= KEPT_WRITES_MAX {
+            self.writes = writes;
+        }
         let checkpoint = self.take_checkpoint(now, &mut batch);
         let mut committed = self.tables.store.commit(batch);
         if planted::is(Bug::PartitionRowLater) && committed.is_ok() {
-            let own = vec![self.machine().partition_write()];
-            committed = self.tables.store.commit(batch_of(&self.tables, own));
+            let mut own = vec![self.machine().partition_write()];
+            committed = self.tables.store.commit(batch_of(&self.tables, &mut own));
         }
         self.report_checkpoint(now, checkpoint, committed.is_ok());
         if let Err(error) = committed

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Effects, Machine, Outgoing, TreeNode};
+use seriatim_core::{Effects, Machine, Outgoing, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Busy as SequencerBusy, Counters, Progress};
 use seriatim_storage::{Snapshot, Store};
@@ -53,6 +53,8 @@ pub struct Partition<R> {
     /// Requests, and entries of the partition's own that nobody waits for.
     queue: VecDeque<(Body, Option<R>)>,
     in_flight: usize,
+    /// Empty: room for the writes of the next commit.
+    writes: Vec<Write>,
     cache: RowCache,
     /// Nodes of trees whose events are committed and that no checkpoint holds yet.
     nodes: Vec<TreeNode>,
@@ -147,6 +149,7 @@ impl<R> Partition<R> {
             phase: Phase::Actualizing(Box::default()),
             queue: VecDeque::new(),
             in_flight: 0,
+            writes: Vec::new(),
             cache: RowCache::new(settings.cached_workspaces_max),
             nodes: Vec::new(),
             checkpointed_at: Time(0),

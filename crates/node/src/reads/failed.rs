@@ -18,7 +18,7 @@ pub enum ReadFailed {
     #[error("a row of table {:?} cannot be read, key {:?}", row.table.name(), row.key)]
     Numbers {
         /// The row.
-        row: RowId,
+        row: Box<RowId>,
         /// What is wrong with it.
         #[source]
         source: NumberRowError,
@@ -30,7 +30,7 @@ pub enum ReadFailed {
     #[error("a row of table {:?} is missing, key {:?}", row.table.name(), row.key)]
     Missing {
         /// The row.
-        row: RowId,
+        row: Box<RowId>,
     },
     /// A receipt of a form that only a newer release can write.
     #[error("a receipt has version {version}, which this version of Seriatim does not know")]

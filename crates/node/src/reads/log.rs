@@ -41,7 +41,7 @@ impl Reader<'_> {
         for row in rows {
             let expected = self.event_row(next.expect("a log ends before its numbers do"));
             if row.key != expected.key {
-                return Err(ReadFailed::Missing { row: expected });
+                return Err(ReadFailed::Missing { row: expected.into() });
             }
             let event = committed(expected, row.value)?;
             next = event.event.partition_offset.next();
@@ -71,7 +71,7 @@ impl Reader<'_> {
             let offset = next.expect("a log ends before its numbers do");
             let expected = self.workspace_log_row(workspace, offset);
             if place.key != expected.key {
-                return Err(ReadFailed::Missing { row: expected });
+                return Err(ReadFailed::Missing { row: expected.into() });
             }
             rows.push(self.event_at(expected, &place.value)?);
             next = Number::new(offset.get().saturating_add(1));
@@ -100,7 +100,7 @@ impl Reader<'_> {
         let last = self.scan(&Scan::new(self.handle(table), range).backward().limit(1))?.pop();
         let Some(last) = last else { return Ok(0) };
         let read = decode_workspace_log_key(&last.key);
-        let unreadable = |source| Unreadable { row: RowId { table, key: last.key.into() }, source };
+        let unreadable = |source| Unreadable::new(RowId { table, key: last.key.into() }, source);
         let (_, offset) = read.map_err(unreadable)?;
         Ok(offset.get())
     }
@@ -120,7 +120,7 @@ impl Reader<'_> {
             let none = DecodeError { message: "workspace log", field: None, problem };
             PartitionOffset::new(offset).ok_or(none)
         });
-        let offset = offset.map_err(|source| Unreadable { row: place, source })?;
+        let offset = offset.map_err(|source| Unreadable::new(place, source))?;
         Ok(self.event_row(offset))
     }
 
@@ -149,7 +149,7 @@ pub(super) fn committed(row: RowId, bytes: Bytes) -> Result<Committed, ReadFaile
     if draws.any(|number| number >= event.numbers.len()) {
         let problem = Problem::Invalid("one of the event's numbers");
         let source = DecodeError { message: "Event", field: None, problem };
-        return Err(Unreadable { row, source }.into());
+        return Err(Unreadable::new(row, source).into());
     }
     let leaf = leaf_hash(&bytes);
     Ok(Committed { event, bytes, leaf })

@@ -62,7 +62,7 @@ impl<'a> Reader<'a> {
 
     /// The value of a row that must be there.
     fn existing(&self, row: &RowId) -> Result<Bytes, ReadFailed> {
-        self.get(row)?.ok_or_else(|| ReadFailed::Missing { row: row.clone() })
+        self.get(row)?.ok_or_else(|| ReadFailed::Missing { row: row.clone().into() })
     }
 
     fn read<T: Stored>(&self, row: RowId) -> Result<Option<T>, ReadFailed> {
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         let values = self.view.snapshot.get_many(&keys)?;
         let found = rows.into_iter().zip(values).map(|(row, value)| match value {
             Some(value) => Ok((row, value)),
-            None => Err(ReadFailed::Missing { row }),
+            None => Err(ReadFailed::Missing { row: row.into() }),
         });
         found.collect()
     }
@@ -113,5 +113,5 @@ impl<'a> Reader<'a> {
 }
 
 fn decode<T: Stored>(row: RowId, bytes: &Bytes) -> Result<T, ReadFailed> {
-    Ok(T::from_bytes(bytes).map_err(|source| Unreadable { row, source })?)
+    Ok(T::from_bytes(bytes).map_err(|source| Unreadable::new(row, source))?)
 }

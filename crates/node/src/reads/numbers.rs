@@ -113,8 +113,8 @@ impl Reader<'_> {
     fn numbers(&self, key: Vec<u8>) -> Result<Vec<SeriesLast>, ReadFailed> {
         let row = RowId { table: RowTable::Numbers, key: key.into() };
         let Some(bytes) = self.get(&row)? else { return Ok(Vec::new()) };
-        let (series, _) =
-            decode_row(&bytes).map_err(|source| ReadFailed::Numbers { row, source })?;
+        let (series, _) = decode_row(&bytes)
+            .map_err(|source| ReadFailed::Numbers { row: Box::new(row), source })?;
         Ok(series)
     }
 

@@ -137,7 +137,7 @@ impl Tree<'_> {
         let hash = <[u8; 32]>::try_from(&*bytes).map_err(|_| {
             let problem = Problem::Invalid("a hash");
             let source = DecodeError { message: "tree node", field: None, problem };
-            Unreadable { row, source }
+            Unreadable::new(row, source)
         });
         Ok(Some(Hash(hash?)))
     }

@@ -45,7 +45,7 @@ impl Reader<'_> {
         let key = workspace_name_key(self.prefix, name);
         let row = RowId { table: RowTable::Partition, key };
         let Some(bytes) = self.get(&row)? else { return Ok(None) };
-        let id = decode_number(&bytes).map_err(|source| Unreadable { row, source })?;
+        let id = decode_number(&bytes).map_err(|source| Unreadable::new(row, source))?;
         Ok(Some(WorkspaceId(id)))
     }
 
@@ -92,7 +92,7 @@ impl Reader<'_> {
         for listed in self.rows_from(&first, &within, limit)? {
             let read = decode_record_of_kind_key(&listed.key);
             let row = RowId { table, key: listed.key.into() };
-            let unreadable = |source| Unreadable { row, source };
+            let unreadable = |source| Unreadable::new(row, source);
             let (.., id) = read.map_err(unreadable)?;
             ids.push(id);
         }

@@ -28,7 +28,7 @@ impl Reader<'_> {
     }
 
     fn outgoing(&self, target: PartitionRef, row: &Row) -> Result<Outgoing, ReadFailed> {
-        let unreadable = |source| Unreadable { row: row_of(row), source };
+        let unreadable = |source| Unreadable::new(row_of(row), source);
         let (_, number) = decode_outbox_key(&row.key).map_err(unreadable)?;
         let pointer = OutboxPointer::decode(&row.value).map_err(unreadable)?;
         let event = self.event_row(pointer.event);
@@ -36,7 +36,7 @@ impl Reader<'_> {
         let Event { offset, changes, .. } = decode(event.clone(), &bytes)?;
         let index = usize::try_from(pointer.change).unwrap_or(usize::MAX);
         let Some(Change::Define(definition)) = changes.into_iter().nth(index) else {
-            return Err(ReadFailed::Missing { row: event });
+            return Err(ReadFailed::Missing { row: event.into() });
         };
         let message = Message::Definition { version: offset.get(), definition };
         Ok(Outgoing { target, delivery: Delivery { source: SYSTEM, number, message } })

@@ -414,7 +414,7 @@ fn a_damaged_row_is_named_with_its_table_and_key() {
         else {
             panic!("{failed:?}")
         };
-        assert_eq!(row, named);
+        assert_eq!(**row, *named);
         assert!(failed.to_string().contains(named.table.name()), "{failed}");
     }
 }

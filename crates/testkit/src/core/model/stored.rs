@@ -29,7 +29,7 @@ impl Applied {
         let messages = effects.messages.iter();
         Self {
             answer: answer_of(&effects.outcome),
-            events: effects.events.iter().map(|committed| committed.event.clone()).collect(),
+            events: effects.events.clone(),
             messages: messages.map(|it| (it.target, it.delivery.clone())).collect(),
         }
     }

@@ -1,7 +1,7 @@
 //! `seriatim dev` and `seriatim serve`: a server on this machine.
 //!
 //! ```text
-//!  open the store ─► node ─► socket ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
+//!  address ─► store ─► node ─► listen ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
 //! ```
 
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seriatim_node::{Node, Reason, State, SystemClock};
-use seriatim_server::Server;
+use seriatim_server::{Address, Server};
 use seriatim_storage::OpenError;
 use seriatim_storage_fjall::{FjallStore, Settings as StorageSettings};
 use seriatim_types::PartitionRef;
@@ -73,6 +73,9 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         let what = format!("{} is no folder, and data is kept in one", data.display());
         return Err(Failure::new(Exit::Failure, what).into());
     }
+    let no_address = || format!("cannot listen on {listen}: choose another address with --listen");
+    // Before anything is written: a server that cannot be reached leaves no trace.
+    let address = Address::take(listen).with_context(no_address)?;
     let store = open_soon(&data, storage)?;
     let torn_bytes = store.found_on_open().torn_bytes;
     if torn_bytes > 0 {
@@ -87,10 +90,8 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("the server's threads cannot be started")?;
     let all_answered = runtime.block_on(async {
-        let server = Server::bind(listen, node.clone(), clock, server).await;
-        let server = server.with_context(|| {
-            format!("cannot listen on {listen}: choose another address with --listen")
-        })?;
+        let server = Server::listen(address, node.clone(), clock, server);
+        let server = server.with_context(no_address)?;
         say(welcome::text(server.address(), &data, is_dev));
         tokio::spawn(say_when_ready(node.clone()));
         tokio::spawn(say_what_stops(node.clone()));

@@ -21,7 +21,7 @@
 //! #   let (store, clock) = (MemoryStore::new(&schema()), Arc::new(SystemClock::new()));
 //! #   let node = Arc::new(Node::open(Arc::new(store), clock.clone(), Default::default()));
 //! #   let any = "127.0.0.1:0".parse()?;
-//! #   let server = seriatim_server::Server::bind(any, node, clock, Default::default()).await?;
+//! #   let server = seriatim_server::Server::bind(any, node, clock, Default::default())?;
 //! #   let address = &format!("http://{}", server.address());
 //! #   tokio::spawn(server.run(std::future::pending()));
 //!     let client = Client::builder().client_id("till-4").connect(address)?;

@@ -42,5 +42,5 @@ mod server;
 mod settings;
 
 pub use error::ApiError;
-pub use server::Server;
+pub use server::{Address, Server};
 pub use settings::Settings;

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use seriatim_node::{Clock, Node};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::watch;
 
 use crate::connections::Connections;
@@ -23,19 +23,60 @@ pub struct Server {
     settings: Settings,
 }
 
-impl Server {
+/// An address that is taken, and on which nobody listens yet: whoever connects is refused.
+#[derive(Debug)]
+pub struct Address(TcpSocket);
+
+/// Connections that wait until they are taken.
+const BACKLOG: u32 = 1024;
+
+impl Address {
     /// Takes an address. Port 0 takes any that is free.
     ///
     /// # Errors
     ///
+    /// When it cannot be taken: somebody has it, or it is none of this machine.
+    pub fn take(address: SocketAddr) -> io::Result<Self> {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4()?,
+            SocketAddr::V6(_) => TcpSocket::new_v6()?,
+        };
+        // A server that is started again has its address at once.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        Ok(Self(socket))
+    }
+}
+
+impl Server {
+    /// Listens on an address, from within the runtime that is to run it. Port 0 takes any that is
+    /// free.
+    ///
+    /// # Errors
+    ///
     /// When the address cannot be taken.
-    pub async fn bind(
+    pub fn bind(
         address: SocketAddr,
         node: Arc<Node>,
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+        Self::listen(Address::take(address)?, node, clock, settings)
+    }
+
+    /// The same on an address that was taken before, so that nothing had to be begun for one that
+    /// cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// When somebody else listens there since.
+    pub fn listen(
+        address: Address,
+        node: Arc<Node>,
+        clock: Arc<dyn Clock>,
+        settings: Settings,
+    ) -> io::Result<Self> {
+        let listener = address.0.listen(BACKLOG)?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address, node, clock, settings })
     }

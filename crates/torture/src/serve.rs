@@ -48,7 +48,7 @@ pub fn serve(serve: &Serve) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let settings = seriatim_server::Settings::default();
-        let server = Server::bind(serve.listen, node, clock, settings).await?;
+        let server = Server::bind(serve.listen, node, clock, settings)?;
         println!("http://{}", server.address());
         server.run(std::future::pending()).await;
         Ok(())

@@ -37,7 +37,9 @@ fn an_address_that_is_taken_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let said = complaint(1, &address, folder.path());
+    let data = folder.path().join("data");
+    let said = complaint(1, &address, &data);
+    assert!(!data.exists(), "nothing was made");
     assert!(said.contains(&address) && said.contains("--listen"), "{said}");
     assert!(said.ends_with("code: ADDRESS_UNUSABLE\n"), "{said}");
 }

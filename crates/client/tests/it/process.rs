@@ -65,7 +65,7 @@ async fn serves_when_it_is_asked_to() {
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), Default::default()));
     assert!(tokio::task::block_in_place(|| node.wait_until_ready(PATIENCE)));
     let listen = listen.parse().unwrap();
-    let server = Server::bind(listen, node, clock, Default::default()).await.unwrap();
+    let server = Server::bind(listen, node, clock, Default::default()).unwrap();
     println!("{READY}{}", server.address());
     server.run(std::future::pending()).await;
 }

@@ -35,7 +35,7 @@ impl World {
         let node = Arc::new(Node::open(store, clock.clone(), settings));
         assert!(tokio::task::block_in_place(|| node.wait_until_ready(PATIENCE)));
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = Server::bind(any, node.clone(), clock, Settings::default()).await.unwrap();
+        let server = Server::bind(any, node.clone(), clock, Settings::default()).unwrap();
         let address = server.address();
         tokio::spawn(server.run(std::future::pending()));
         Self { address, _node: node }

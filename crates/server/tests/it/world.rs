@@ -58,7 +58,8 @@ impl World {
         let runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = { runtime }.worker_threads(2).enable_all().build().unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let server = runtime.block_on(Server::bind(any, node.clone(), clock, settings)).unwrap();
+        let server =
+            runtime.block_on(async { Server::bind(any, node.clone(), clock, settings) }).unwrap();
         let address = server.address();
         let (end, ended) = oneshot::channel::<()>();
         let served = runtime.spawn(server.run(async move { drop(ended.await) }));

@@ -193,15 +193,13 @@ impl SubmitStream {
     /// The lane of a request's workspace.
     fn lane(&mut self, generation: u64, request: &proto::SubmitRequest) -> Result<usize, ApiError> {
         let is_same = self.last.keep(request);
+        if !is_same {
+            self.last.place = None;
+        }
         if self.behind.is_some_and(|behind| generation <= behind) {
             return Err(Busy::Behind.into());
         }
-        if let Some((_, lane)) = &self.last.place
-            && is_same
-        {
-            return Ok(*lane);
-        }
-        self.last.place = self.last.places.get(&self.last.workspace).cloned();
+        self.last.look_up();
         if let Some((_, lane)) = &self.last.place {
             return Ok(*lane);
         }
@@ -215,7 +213,7 @@ impl SubmitStream {
             self.lanes.push(Lane::new(place.partition));
             self.lanes.len().saturating_sub(1)
         });
-        self.last.found((Arc::new(place), lane));
+        self.last.remember((Arc::new(place), lane));
         Ok(lane)
     }
 
@@ -363,7 +361,14 @@ impl Last {
         keep(&mut self.workspace, &request.workspace) && is_same_app
     }
 
-    fn found(&mut self, found: Found) {
+    /// Finds the place again, if it was found before.
+    fn look_up(&mut self) {
+        if self.place.is_none() {
+            self.place = self.places.get(&self.workspace).cloned();
+        }
+    }
+
+    fn remember(&mut self, found: Found) {
         if self.places.len() >= PLACES_MAX {
             self.places.clear();
         }

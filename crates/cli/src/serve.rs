@@ -5,7 +5,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use anyhow::{Context, Result};
 use seriatim_node::{Node, Reason, State, SystemClock};
 use seriatim_server::{Address, Server};
 use seriatim_storage::OpenError;
-use seriatim_storage_fjall::{FjallStore, Settings as StorageSettings};
+use seriatim_storage_fjall::FjallStore;
 use seriatim_types::PartitionRef;
 use tokio::time::Instant;
 
@@ -29,9 +29,9 @@ const READS_WITHIN: Duration = Duration::from_secs(2);
 /// How long partitions may take to carry out what is queued and to write their checkpoints.
 const NODE_WITHIN: Duration = Duration::from_secs(20);
 
-/// How long a folder that another process has open is waited for, and how often it is tried.
-const OPEN_WITHIN: Duration = Duration::from_secs(2);
-const OPEN_AGAIN: Duration = Duration::from_millis(20);
+/// How long a process that has the address or the folder is waited for, and how often it is looked.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// How often to look whether all partitions serve, and how often to say how far they are.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -74,9 +74,12 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         return Err(Failure::new(Exit::Failure, what).into());
     }
     let no_address = || format!("cannot listen on {listen}: choose another address with --listen");
-    // Before anything is written: a server that cannot be reached leaves no trace.
-    let address = Address::take(listen).with_context(no_address)?;
-    let store = open_soon(&data, storage)?;
+    let until = Instant::now().checked_add(GONE_WITHIN);
+    // Before anything is written: a server that finds its address taken leaves no trace.
+    let address = soon(until, is_taken, || Address::take(listen)).with_context(no_address)?;
+    let is_in_use = |error: &OpenError| matches!(error, OpenError::InUse { .. });
+    let store =
+        soon(until, is_in_use, || FjallStore::open(&data, &seriatim_node::schema(), storage))?;
     let torn_bytes = store.found_on_open().torn_bytes;
     if torn_bytes > 0 {
         complain(format!(
@@ -115,17 +118,27 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     Ok(())
 }
 
-/// Opens the store. A process that was killed may not be quite gone, so its folder is waited for.
-fn open_soon(data: &Path, settings: StorageSettings) -> Result<FjallStore, OpenError> {
-    let until = Instant::now().checked_add(OPEN_WITHIN);
+/// Tries until a time what a process may be in the way of that was killed and is not quite gone: its
+/// address and its folder are free only then.
+fn soon<T, E>(
+    until: Option<Instant>,
+    is_in_the_way: impl Fn(&E) -> bool,
+    attempt: impl Fn() -> Result<T, E>,
+) -> Result<T, E> {
     loop {
-        match FjallStore::open(data, &seriatim_node::schema(), settings) {
-            Err(OpenError::InUse { .. }) if until.is_some_and(|until| Instant::now() < until) => {
-                std::thread::sleep(OPEN_AGAIN);
+        match attempt() {
+            Err(error)
+                if is_in_the_way(&error) && until.is_some_and(|until| Instant::now() < until) =>
+            {
+                std::thread::sleep(TRY_EVERY);
             }
-            opened => return opened,
+            attempted => return attempted,
         }
     }
+}
+
+fn is_taken(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse
 }
 
 /// Takes no more connections than the process may have handles for.

@@ -19,6 +19,7 @@
 //! **Deliberately absent:** numbers, durability, duplicates: all of that is the node's. Also
 //! authentication and TLS, so nothing but loopback must reach this server.
 
+mod address;
 mod answer;
 mod apps;
 mod asked;
@@ -41,6 +42,7 @@ mod router;
 mod server;
 mod settings;
 
+pub use address::Address;
 pub use error::ApiError;
-pub use server::{Address, Server};
+pub use server::Server;
 pub use settings::Settings;

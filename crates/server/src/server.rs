@@ -6,9 +6,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use seriatim_node::{Clock, Node};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 
+use crate::address::Address;
 use crate::connections::Connections;
 use crate::context::Context;
 use crate::router::router;
@@ -21,31 +22,6 @@ pub struct Server {
     node: Arc<Node>,
     clock: Arc<dyn Clock>,
     settings: Settings,
-}
-
-/// An address that is taken, and on which nobody listens yet: whoever connects is refused.
-#[derive(Debug)]
-pub struct Address(TcpSocket);
-
-/// Connections that wait until they are taken.
-const BACKLOG: u32 = 1024;
-
-impl Address {
-    /// Takes an address. Port 0 takes any that is free.
-    ///
-    /// # Errors
-    ///
-    /// When it cannot be taken: somebody has it, or it is none of this machine.
-    pub fn take(address: SocketAddr) -> io::Result<Self> {
-        let socket = match address {
-            SocketAddr::V4(_) => TcpSocket::new_v4()?,
-            SocketAddr::V6(_) => TcpSocket::new_v6()?,
-        };
-        // A server that is started again has its address at once.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        Ok(Self(socket))
-    }
 }
 
 impl Server {
@@ -76,7 +52,7 @@ impl Server {
         clock: Arc<dyn Clock>,
         settings: Settings,
     ) -> io::Result<Self> {
-        let listener = address.0.listen(BACKLOG)?;
+        let listener = address.listen()?;
         let address = listener.local_addr()?;
         Ok(Self { listener, address, node, clock, settings })
     }

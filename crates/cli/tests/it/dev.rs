@@ -82,14 +82,15 @@ fn after_a_crash_a_repetition_is_known_and_numbers_go_on() {
     assert_eq!(client.send("GET", "/readyz", &[], b"").unwrap().status, 200);
 }
 
-/// A killed process holds its folder for a moment, and scripts do not wait for that.
+/// A killed process holds its address and its folder for a moment, and scripts do not wait for that.
 #[test]
-fn a_server_that_is_started_behind_one_that_is_killed_waits_for_its_folder() {
+fn a_server_that_is_started_behind_one_that_is_killed_waits_until_that_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path());
     let data = folder.path().to_str().unwrap().to_owned();
+    let address = dev.address.to_string();
     let second = std::thread::spawn(move || {
-        Dev::spawn(command(&["dev", "--listen", "127.0.0.1:0", "--data", &data]))
+        Dev::spawn(command(&["dev", "--listen", &address, "--data", &data]))
     });
     dev.signal(Signal::KILL);
     let second = second.join().expect("the second one serves");

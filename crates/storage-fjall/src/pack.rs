@@ -17,13 +17,11 @@ use seriatim_storage::Write;
 /// Values above this stay where they are: copying them would cost more than it saves.
 const COPIED_BYTES_MAX: usize = 4096;
 
-/// Moves the keys and the smaller values of each table into one buffer. The writes are sorted by
-/// table.
+/// Moves the keys and the smaller values of each table into one buffer, also where there is only one
+/// row: its key may be a piece of what all tables share. The writes are sorted by table.
 pub(crate) fn pack(writes: &mut [Write]) {
     for rows in writes.chunk_by_mut(|row, next| row.table == next.table) {
-        if rows.len() > 1 {
-            pack_table(rows);
-        }
+        pack_table(rows);
     }
 }
 

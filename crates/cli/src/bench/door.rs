@@ -106,10 +106,12 @@ impl Door {
         let until = began.checked_add(plan.patience).unwrap_or(began);
         let mut last = None;
         for failures in 1.. {
-            // The library keeps the time itself, and one timer for all of its commands.
+            // The library is as patient by itself, and has one timer for all of its commands.
             let attempt = match self {
-                Self::Stream(_) => Ok(self.send(plan, sent).await),
-                Self::Unary(_) | Self::Http(_) => timeout_at(until, self.send(plan, sent)).await,
+                Self::Stream(_) if failures == 1 => Ok(self.send(plan, sent).await),
+                Self::Stream(_) | Self::Unary(_) | Self::Http(_) => {
+                    timeout_at(until, self.send(plan, sent)).await
+                }
             };
             let Ok(attempt) = attempt else { break };
             let Missed { failure, after } = match attempt {

@@ -57,7 +57,7 @@ pub struct Pipeline<T> {
     /// By id. All have the same patience, so the first one is also the first to give up.
     commands: BTreeMap<u64, Pending<T>>,
     /// The queue of each workspace that has one.
-    names: BTreeMap<Arc<Target>, QueueId>,
+    by_target: BTreeMap<Arc<Target>, QueueId>,
     last_queue: QueueId,
     queues: BTreeMap<QueueId, Queue>,
     /// Queues that may have something to send, in turns.
@@ -86,8 +86,9 @@ pub struct Sending<'a, T> {
     pub job: &'a T,
 }
 
-/// A queue by a number: names are compared once for each command, when it is taken.
-type QueueId = u64;
+/// A queue. Names of workspaces are compared once for each command, when it is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct QueueId(u64);
 
 /// A command that was given up, and why.
 pub type GivenUp<T> = (T, Failure);
@@ -132,8 +133,8 @@ impl<T> Pipeline<T> {
             dice,
             last_id: 0,
             commands: BTreeMap::new(),
-            names: BTreeMap::new(),
-            last_queue: 0,
+            by_target: BTreeMap::new(),
+            last_queue: QueueId(0),
             queues: BTreeMap::new(),
             ready: VecDeque::new(),
             in_flight: BTreeSet::new(),
@@ -149,22 +150,22 @@ impl<T> Pipeline<T> {
     pub fn submit(&mut self, target: Arc<Target>, job: T, now: Instant) -> u64 {
         self.last_id = self.last_id.checked_add(1).expect("2^64 commands take longer than a life");
         let (id, deadline) = (self.last_id, now.checked_add(self.patience).unwrap_or(now));
-        let name = self.queue_of(target);
-        let queue = self.queues.get_mut(&name).expect("a named queue is kept");
+        let own = self.queue_of(target);
+        let queue = self.queues.get_mut(&own).expect("a target's queue is kept");
         queue.waiting.insert(id);
         queue.count = queue.count.saturating_add(1);
-        queue.list(name, &mut self.ready);
-        let pending = Pending { queue: name, job, deadline, may_be_written: false, last: None };
+        queue.list(own, &mut self.ready);
+        let pending = Pending { queue: own, job, deadline, may_be_written: false, last: None };
         self.commands.insert(id, pending);
         id
     }
 
     fn queue_of(&mut self, target: Arc<Target>) -> QueueId {
-        if let Some(queue) = self.names.get(&target) {
+        if let Some(queue) = self.by_target.get(&target) {
             return *queue;
         }
-        self.last_queue = self.last_queue.saturating_add(1);
-        self.names.insert(target.clone(), self.last_queue);
+        self.last_queue = QueueId(self.last_queue.0.saturating_add(1));
+        self.by_target.insert(target.clone(), self.last_queue);
         self.queues.insert(self.last_queue, Queue::new(target));
         self.last_queue
     }
@@ -189,8 +190,8 @@ impl<T> Pipeline<T> {
     /// The next command to send. It is in flight from here on.
     pub fn send_next(&mut self) -> Option<Sending<'_, T>> {
         while self.has_ready() {
-            let name = self.ready.pop_front()?;
-            let queue = self.queues.get_mut(&name).expect("a listed queue is kept");
+            let next = self.ready.pop_front()?;
+            let queue = self.queues.get_mut(&next).expect("a listed queue is kept");
             queue.is_listed = false;
             let id = match queue.is_resting {
                 true => None,
@@ -198,14 +199,14 @@ impl<T> Pipeline<T> {
                 false => queue.waiting.pop_first(),
             };
             let Some(id) = id else {
-                self.drop_if_empty(name);
+                self.drop_if_empty(next);
                 continue;
             };
-            queue.list(name, &mut self.ready);
+            queue.list(next, &mut self.ready);
             self.in_flight.insert(id);
             let Pending { job, last, .. } = self.commands.get(&id).expect("waiting ones are kept");
             self.sent_again = self.sent_again.saturating_add(u64::from(last.is_some()));
-            let target = &self.queues.get(&name).expect("it was just looked at").target;
+            let target = &self.queues.get(&next).expect("it was just looked at").target;
             return Some(Sending { id, generation: self.generation, target, job });
         }
         None
@@ -278,10 +279,10 @@ impl<T> Pipeline<T> {
         }
         if self.rest_is_over(now) {
             self.rest_until = None;
-            for name in self.names.values() {
-                let queue = self.queues.get_mut(name).expect("a named queue is kept");
+            for id in self.by_target.values() {
+                let queue = self.queues.get_mut(id).expect("a target's queue is kept");
                 queue.is_resting = false;
-                queue.list(*name, &mut self.ready);
+                queue.list(*id, &mut self.ready);
             }
         }
         late
@@ -372,13 +373,13 @@ impl<T> Pipeline<T> {
         Some(pending)
     }
 
-    fn drop_if_empty(&mut self, name: QueueId) {
-        if let Some(queue) = self.queues.get(&name)
+    fn drop_if_empty(&mut self, id: QueueId) {
+        if let Some(queue) = self.queues.get(&id)
             && queue.count == 0
             && !queue.is_listed
         {
-            self.names.remove(&queue.target);
-            self.queues.remove(&name);
+            self.by_target.remove(&queue.target);
+            self.queues.remove(&id);
         }
     }
 

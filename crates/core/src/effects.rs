@@ -1,6 +1,5 @@
 //! What applying an entry asks for. Apply itself does none of it.
 
-use bytes::Bytes;
 use seriatim_merkle::NodeId;
 use seriatim_sequencer::Ticket;
 use seriatim_types::{
@@ -77,17 +76,6 @@ pub enum Outcome {
         /// Whether anything changed.
         is_new: bool,
     },
-}
-
-/// An event of a log, with its stored bytes and its leaf hash.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committed {
-    /// The event.
-    pub event: Event,
-    /// Its stored bytes.
-    pub bytes: Bytes,
-    /// Their hash.
-    pub leaf: Hash,
 }
 
 /// A node of the tree over a workspace's log.

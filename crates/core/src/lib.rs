@@ -22,6 +22,7 @@
 
 mod apply;
 mod change;
+mod committed;
 mod decide;
 mod defined;
 mod effects;
@@ -33,8 +34,9 @@ mod receipt;
 mod refusal;
 mod rows;
 
+pub use committed::Committed;
 pub use defined::{DEFAULT_KIND, Defined, StepError};
-pub use effects::{Committed, Effects, Fault, Outcome, Outgoing, TreeNode};
+pub use effects::{Effects, Fault, Outcome, Outgoing, TreeNode};
 pub use home::{SYSTEM_APP, SYSTEM_NAME, partition_of_id, partition_of_name};
 pub use machine::{ActualizeError, Machine, OpenError, system_settings};
 pub use read_set::ReadSet;

@@ -100,6 +100,12 @@ impl Machine {
         })
     }
 
+    /// No rows, to be fetched for entries that are applied together.
+    #[must_use]
+    pub fn no_rows(&self) -> Rows {
+        Rows::seeded(self.settings.hash_seed)
+    }
+
     /// Applies an entry. `rows` must know the entry's [read set](Machine::read_set), `numbers`
     /// the [rows of numbers](Machine::number_rows) that are not in memory. Later entries see
     /// what this one wrote.

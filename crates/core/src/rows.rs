@@ -98,6 +98,12 @@ impl Rows {
         Self::default()
     }
 
+    /// The same, with a [seed](seriatim_sequencer::Settings::hash_seed) for its hashes.
+    pub(crate) fn seeded(seed: u64) -> Self {
+        let known = IndexMap::with_hasher(FixedState::with_seed(seed));
+        Self { known, fresh: BTreeMap::new() }
+    }
+
     /// Adds a row as it is stored; `None` stands for one that is not.
     pub fn fetched(&mut self, row: RowId, value: Option<Bytes>) {
         self.known.insert(row, value);

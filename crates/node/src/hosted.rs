@@ -1,6 +1,7 @@
 //! The partitions that run in this process, with their threads.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -121,7 +122,10 @@ impl Hosted {
             return running.clone();
         }
         let (owner, messages) = mpsc::channel();
+        // The standard library's hashers begin with random bytes of the system.
+        let hash_seed = RandomState::new().hash_one(0);
         let partition = Partition::new(self.store.clone(), prefix_of(name), self.settings);
+        let partition = partition.seeded(hash_seed);
         let shared = Arc::new(Shared::new(partition.state()));
         let running = |thread| {
             let (shared, waiting) = (shared.clone(), Arc::default());

@@ -77,12 +77,14 @@ impl Settings {
         }
     }
 
-    pub(crate) fn sequencer(&self) -> seriatim_sequencer::Settings {
+    /// Those of a partition's sequencer, with the seed of its hashes.
+    pub(crate) fn sequencer(&self, hash_seed: u64) -> seriatim_sequencer::Settings {
         // Every command changes the row of its workspace and that of its client.
         let four_commits = self.batch_entries_max.saturating_mul(2).saturating_mul(4);
         seriatim_sequencer::Settings {
             unflushed_rows_max: self.unflushed_rows_max.max(four_commits),
             cached_rows_max: self.cached_rows_max.max(1),
+            hash_seed,
         }
     }
 }

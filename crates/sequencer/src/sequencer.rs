@@ -22,7 +22,7 @@ use crate::sequences::{DefineError, Sequence, Sequences, built_in};
 use crate::settings::{Settings, SettingsError};
 use crate::transaction::{Begin, BeginError, Draws, EventOffsets, Transaction};
 
-/// A hasher with fixed keys: the same run twice does the same twice.
+/// A hasher whose keys are given: the same run twice does the same twice.
 type FixedHash = foldhash::fast::FixedState;
 
 /// Gives numbers to one partition. See the [crate's page](crate).
@@ -151,7 +151,8 @@ impl Sequencer {
     /// When a setting is out of its range.
     pub fn new(sequences: Sequences, settings: Settings) -> Result<Self, SettingsError> {
         let settings = settings.check()?;
-        let cache = LruCache::with_hasher(settings.cached_rows_max, FixedHash::default());
+        let hasher = FixedHash::with_seed(settings.hash_seed);
+        let cache = LruCache::with_hasher(settings.cached_rows_max, hasher);
         Ok(Self {
             sequences,
             settings,

@@ -7,6 +7,9 @@ pub struct Settings {
     pub unflushed_rows_max: usize,
     /// Rows of workspaces and clients that are kept in memory.
     pub cached_rows_max: usize,
+    /// What hashes in memory begin with. It decides nothing; one that nobody knows keeps clients from
+    /// choosing names that meet at one place.
+    pub hash_seed: u64,
 }
 
 /// A setting out of its range.
@@ -19,7 +22,7 @@ pub struct SettingsError {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { unflushed_rows_max: 500, cached_rows_max: 100_000 }
+        Self { unflushed_rows_max: 500, cached_rows_max: 100_000, hash_seed: 0 }
     }
 }
 

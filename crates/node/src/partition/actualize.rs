@@ -48,13 +48,13 @@ impl<R> Partition<R> {
 
     /// Returns whether that was the last part.
     fn read_part(&mut self) -> Result<bool, Reason> {
-        let (prefix, settings) = (self.prefix, self.settings);
+        let (prefix, settings, hash_seed) = (self.prefix, self.settings, self.hash_seed);
         let Phase::Actualizing(reading) = &mut self.phase else {
             unreachable!("only a partition that actualizes reads its log")
         };
         let tables = &self.tables;
         if reading.machine.is_none() {
-            **reading = open(tables, prefix, settings.sequencer())?;
+            **reading = open(tables, prefix, settings.sequencer(hash_seed))?;
             return Ok(false);
         }
         let machine = reading.machine.as_mut().expect("it was just opened");

@@ -156,6 +156,7 @@ impl<R> Partition<R> {
     fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
         let Applied { replies, mut writes, mut tickets, nodes, wake, is_moved } = applied;
         if writes.is_empty() && !is_moved {
+            self.writes = writes;
             // Refusals and repetitions change nothing, but wait for what they were decided on.
             return match planted::is(Bug::RefusalBeforeSync) {
                 true => Step { replies, has_more: !self.queue.is_empty(), ..Step::idle() },
@@ -270,7 +271,8 @@ impl<R> Partition<R> {
             Phase::Actualizing(_) | Phase::Stopped(_) => 0,
         };
         // Nobody is turned away for rows that only wait for their time.
-        let is_half_full = waiting >= self.settings.sequencer().unflushed_rows_max / 2;
+        let is_half_full =
+            waiting >= self.settings.sequencer(self.hash_seed).unflushed_rows_max / 2;
         let delay = self.settings.checkpoint_delay;
         let is_time = has_passed(self.checkpointed_at, now, delay);
         is_half_full || is_time && !planted::is(Bug::CheckpointHardlyEver)
@@ -362,7 +364,7 @@ fn fetch(
     machine: &Machine,
     entries: &[Entry],
 ) -> Result<(Rows, RowsRead), Reason> {
-    let mut rows = Rows::new();
+    let mut rows = machine.no_rows();
     let mut waiting: Vec<&Entry> = entries.iter().collect();
     while !waiting.is_empty() {
         let mut wanted = Vec::new();

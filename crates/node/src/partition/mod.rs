@@ -49,6 +49,7 @@ pub struct Partition<R> {
     tables: Tables,
     prefix: PartitionPrefix,
     settings: Settings,
+    hash_seed: u64,
     phase: Phase,
     /// Requests, and entries of the partition's own that nobody waits for.
     queue: VecDeque<(Body, Option<R>)>,
@@ -146,6 +147,7 @@ impl<R> Partition<R> {
             tables,
             prefix,
             settings,
+            hash_seed: 0,
             phase: Phase::Actualizing(Box::default()),
             queue: VecDeque::new(),
             in_flight: 0,
@@ -158,6 +160,12 @@ impl<R> Partition<R> {
             failed: None,
             observer: None,
         }
+    }
+
+    /// The same, with a [seed](seriatim_sequencer::Settings::hash_seed) for its hashes.
+    #[must_use]
+    pub(crate) fn seeded(self, hash_seed: u64) -> Self {
+        Self { hash_seed, ..self }
     }
 
     /// The same, with somebody who is told of every entry that is applied.
@@ -296,7 +304,7 @@ impl<R> Partition<R> {
         Held {
             queued: self.queue.len(),
             unflushed_rows: counters.unflushed_rows,
-            unflushed_rows_max: self.settings.sequencer().unflushed_rows_max,
+            unflushed_rows_max: self.settings.sequencer(self.hash_seed).unflushed_rows_max,
             cached_rows: counters.cached_rows,
             cached_workspaces: self.cache.len(),
             waiting_nodes: self.nodes.len(),

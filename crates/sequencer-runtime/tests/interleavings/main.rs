@@ -125,7 +125,7 @@ impl EventLog for Mock {
 
 fn runtime(mock: &Arc<Mock>) -> Runtime {
     let settings = RuntimeSettings {
-        sequencer: Settings { unflushed_rows_max: 1, cached_rows_max: 1 },
+        sequencer: Settings { unflushed_rows_max: 1, cached_rows_max: 1, hash_seed: 0 },
         checkpoint_delay: Duration::ZERO,
         retry_delay_min: Duration::ZERO,
         retry_delay_max: Duration::ZERO,

@@ -34,7 +34,7 @@ struct Driver {
     sequencer: Sequencer,
 }
 
-const SETTINGS: Settings = Settings { unflushed_rows_max: 3, cached_rows_max: 2 };
+const SETTINGS: Settings = Settings { unflushed_rows_max: 3, cached_rows_max: 2, hash_seed: 0 };
 
 fn prefix() -> PartitionPrefix {
     PartitionPrefix { app: AppId(1), partition: PartitionId(0), incarnation: Incarnation(1) }

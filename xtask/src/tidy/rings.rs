@@ -225,6 +225,8 @@ const PURE_MAY_USE: &[&str] = &[
     "proc-macro2",
     "unicode-ident",
     "hashlink",
+    "indexmap",
+    "equivalent",
     "hashbrown",
     "foldhash",
 ];

@@ -8,6 +8,7 @@
     reason = "tests fail by panicking, and say what they mean briefly"
 )]
 
+mod allocations;
 mod attacks;
 mod bare;
 mod definitions;

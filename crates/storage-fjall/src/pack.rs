@@ -93,4 +93,13 @@ mod tests {
         assert_eq!(end_of(packed[2].value.as_ref().unwrap()), packed[3].key.as_ptr());
         assert_eq!(end_of(&packed[3].key), packed[4].key.as_ptr());
     }
+
+    /// A key may be a piece of what all tables of a commit share, and would keep all of that in memory.
+    #[test]
+    fn a_row_that_is_alone_in_its_table_is_copied_too() {
+        let mut packed = writes();
+        let before = packed[5].key.as_ptr();
+        pack(&mut packed);
+        assert_ne!(packed[5].key.as_ptr(), before);
+    }
 }

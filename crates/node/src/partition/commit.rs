@@ -19,9 +19,10 @@ use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
 
-/// Room for so many writes is kept from one commit to the next: for a system, new memory of that size
-/// is pages to be cleared.
-const KEPT_WRITES_MAX: usize = 8192;
+/// Room for so many writes is kept from one commit to the next: for the system, new memory of that
+/// size is pages to be cleared. A full commit of commands with one event needs half of it; for more,
+/// each of a thousand partitions would keep a mebibyte.
+const KEPT_WRITES_MAX: usize = 2048;
 
 /// Requests with their answers.
 type Replies<R> = Vec<(R, Reply)>;

@@ -14,8 +14,9 @@ pub struct Key([u8; 16]);
 pub struct NotAKey;
 
 impl Key {
-    /// A new key: a random UUID (version 4). Keep it with what you are about to do, before you send
-    /// the command; then sending it again is right, whatever happens.
+    /// A new key: a UUID of version 7, random but for the time in front, and above all that this
+    /// process made before. Keep it with what you are about to do, before you send the command; then
+    /// sending it again is right, whatever happens.
     ///
     /// # Panics
     ///
@@ -23,11 +24,7 @@ impl Key {
     /// one.
     #[must_use]
     pub fn random() -> Self {
-        let mut bytes: [u8; 16] = random_bytes();
-        let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-        *version = *version & 0x0f | 0x40;
-        *variant = *variant & 0x3f | 0x80;
-        Self(bytes)
+        Self(seriatim_keys::new_key())
     }
 
     /// The key that consists of these bytes.
@@ -93,11 +90,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_random_key_is_a_uuid_of_version_4_and_reads_back() {
+    fn a_new_key_is_a_uuid_of_version_7_above_the_one_before_and_reads_back() {
         let key = Key::random();
-        assert_ne!(key, Key::random());
+        assert!(key < Key::random());
         let text = key.to_string();
-        assert_eq!((text.len(), text.as_bytes()[14]), (36, b'4'));
+        assert_eq!((text.len(), text.as_bytes()[14]), (36, b'7'));
         assert!(b"89ab".contains(&text.as_bytes()[19]), "{text}");
         assert_eq!(text.parse(), Ok(key));
         assert_eq!(text.to_uppercase().parse(), Ok(key));

@@ -6,21 +6,16 @@ use seriatim_types::Key;
 
 use crate::error::refusal_of;
 
-/// A new key for one command: a random UUID (version 4). Keep it until the command is answered for
-/// certain, and longer if the process can end in between: sent again with the same key, the
-/// command is still carried out once.
+/// A new key for one command: a UUID of version 7, random but for the time in front, and above all
+/// that this process made before. Keep it until the command is answered for certain, and longer if the
+/// process can end in between: sent again with the same key, the command is still carried out once.
 ///
 /// # Panics
 ///
 /// When the operating system has no random bytes to give. Weaker ones could make two commands one.
 #[must_use]
 pub fn random_key() -> Key {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the operating system gives random bytes");
-    let [_, _, _, _, _, _, version, _, variant, ..] = &mut bytes;
-    *version = *version & 0x0f | 0x40;
-    *variant = *variant & 0x3f | 0x80;
-    Key(bytes)
+    Key(seriatim_keys::new_key())
 }
 
 /// The key that a text stands for: a hyphenated UUID in any case, as [`Key`] is displayed.

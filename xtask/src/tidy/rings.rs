@@ -58,8 +58,14 @@ const MEMBERS: &[Member] = &[
             "seriatim-sequencer",
         ],
     },
+    // Keys have the time in them and are made wherever commands are.
+    Member { name: "seriatim-keys", ring: Ring::Edge, may_use: &[] },
     Member { name: "seriatim-api", ring: Ring::Edge, may_use: &[] },
-    Member { name: "seriatim-client", ring: Ring::Edge, may_use: &[PLANTED, "seriatim-api"] },
+    Member {
+        name: "seriatim-client",
+        ring: Ring::Edge,
+        may_use: &[PLANTED, "seriatim-api", "seriatim-keys"],
+    },
     Member {
         name: "seriatim-json",
         ring: Ring::Edge,
@@ -108,6 +114,7 @@ const MEMBERS: &[Member] = &[
             "seriatim-codec",
             "seriatim-core",
             "seriatim-json",
+            "seriatim-keys",
             "seriatim-node",
             "seriatim-storage",
             "seriatim-storage-fjall",

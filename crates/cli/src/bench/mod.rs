@@ -119,7 +119,8 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
         let why = format!("at most {ON_THEIR_WAY_MAX} commands can be on their way");
         return Err(Failure::usage(why).advise("take fewer --clients or --in-flight").into());
     }
-    let run: String = Key::random().to_string().chars().take(8).collect();
+    // The end of a key is random, its beginning the time.
+    let run: String = Key::random().to_string().chars().skip(28).collect();
     let plan = Arc::new(Plan {
         server: common.server.clone(),
         app: args.app.clone(),

@@ -127,13 +127,13 @@ fn a_command_that_nobody_waits_for_is_carried_out() {
 }
 
 #[test]
-fn random_keys_are_uuids_of_version_4_and_read_as_they_are_shown() {
-    let keys: BTreeSet<_> = (0..100).map(|_| random_key()).collect();
-    assert_eq!(keys.len(), 100);
+fn new_keys_are_uuids_of_version_7_that_rise_and_read_as_they_are_shown() {
+    let keys: Vec<_> = (0..100).map(|_| random_key()).collect();
+    assert!(keys.is_sorted_by(|one, next| one < next), "{keys:?}");
     for key in keys {
         let text = key.to_string();
         assert_eq!(parse_key(&text), Ok(key));
-        assert_eq!(text.as_bytes()[14], b'4', "{text}");
+        assert_eq!(text.as_bytes()[14], b'7', "{text}");
         assert!(b"89ab".contains(&text.as_bytes()[19]), "{text}");
     }
     let nil = parse_key("00000000-0000-0000-0000-000000000000").unwrap_err();

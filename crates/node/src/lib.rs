@@ -5,6 +5,7 @@ mod chain;
 mod clock;
 mod delivery;
 mod direct;
+mod highest_keys;
 mod hosted;
 mod node;
 mod partition;

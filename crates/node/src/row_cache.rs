@@ -1,7 +1,8 @@
-//! Rows of workspaces that were read before: nearly every command asks for one, and hardly any
-//! changes it.
+//! What is known of rows without asking the store. Rows of workspaces that were read before: nearly
+//! every command asks for one, and hardly any changes it. And of most new idempotency keys, that they
+//! are new.
 //!
-//! **Invariant:** a cached row is as the last commit left it. A partition alone writes its rows, so
+//! **Invariant:** a row is as it is known, since the last commit. A partition alone writes its rows, so
 //! whoever commits says here what has changed, and forgets everything when a commit fails.
 
 use bytes::Bytes;
@@ -9,14 +10,17 @@ use hashlink::LruCache;
 use seriatim_codec::{KeyBytes, Table};
 use seriatim_core::{RowId, Write};
 
-/// The rows that were used last.
+use crate::highest_keys::HighestKeys;
+
+/// The rows that were used last, and the clients.
 pub(crate) struct RowCache {
     rows: LruCache<KeyBytes, Bytes>,
+    pub(crate) keys: HighestKeys,
 }
 
 impl RowCache {
     pub(crate) fn new(rows_max: usize) -> Self {
-        Self { rows: LruCache::new(rows_max) }
+        Self { rows: LruCache::new(rows_max), keys: HighestKeys::new(rows_max) }
     }
 
     pub(crate) fn get(&mut self, row: &RowId) -> Option<Bytes> {
@@ -32,6 +36,7 @@ impl RowCache {
 
     /// A row is about to be written.
     pub(crate) fn write(&mut self, write: &Write) {
+        self.keys.write(&write.row);
         if write.row.table == CACHED {
             match write.change.value() {
                 Some(value) if self.rows.contains_key(&write.row.key) => {
@@ -49,6 +54,7 @@ impl RowCache {
 
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
+        self.keys.clear();
     }
 }
 

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use seriatim_codec::{
     CheckpointHead, PartitionPrefix, Table as RowTable, encode_row, head_key, tree_node_key,
 };
-use seriatim_core::{Effects, Machine, Outgoing, RowChange, Rows, TreeNode, Write};
+use seriatim_core::{Effects, Machine, Outgoing, RowChange, RowId, Rows, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
@@ -14,6 +14,7 @@ use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
+use crate::highest_keys::Look;
 use crate::reply::{Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
@@ -374,17 +375,20 @@ fn fetch(
             wanted.extend(set.rows);
             !set.is_complete
         });
+        let mut unknown = Vec::new();
         wanted.retain(|row| !rows.knows(row));
-        wanted.retain(|row| match cache.get(row) {
-            Some(value) => {
-                rows.fetched(row.clone(), Some(value));
-                false
+        for row in wanted {
+            if let Some(value) = cache.get(&row) {
+                rows.fetched(row, Some(value));
+            } else if is_new_key(tables, cache, &row)? {
+                rows.fetched(row, None);
+            } else {
+                unknown.push(row);
             }
-            None => true,
-        });
-        let keys: Vec<_> = wanted.iter().map(|row| tables.place(row)).collect();
+        }
+        let keys: Vec<_> = unknown.iter().map(|row| tables.place(row)).collect();
         let values = tables.store.get_many(&keys).map_err(|error| failed(&error))?;
-        for (row, value) in wanted.into_iter().zip(values) {
+        for (row, value) in unknown.into_iter().zip(values) {
             cache.read(&row, value.as_ref());
             rows.fetched(row, value);
         }
@@ -392,6 +396,17 @@ fn fetch(
     let numbers = entries.iter().flat_map(|entry| machine.number_rows(entry, &rows));
     let numbers = read_numbers(tables, prefix, machine, numbers.collect(), entries.len())?;
     Ok((rows, numbers))
+}
+
+/// Whether a row is that of an idempotency key which is surely not stored.
+fn is_new_key(tables: &Tables, cache: &mut RowCache, row: &RowId) -> Result<bool, Reason> {
+    let mut look = cache.keys.look(row);
+    if let Look::Unmarked(client) = look {
+        let highest = tables.store.last_key(tables.handle(row.table), &client);
+        cache.keys.found(row, highest.map_err(|error| failed(&error))?.as_ref());
+        look = cache.keys.look(row);
+    }
+    Ok(matches!(look, Look::New))
 }
 
 fn size_of_writes(writes: &[Write]) -> usize {

@@ -81,10 +81,24 @@ pub(crate) fn write_text(text: &str, out: &mut impl BufMut) {
 }
 
 fn split_at_special(text: &str) -> Option<(&str, char, &str)> {
-    let at = text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
-    let (plain, behind) = text.split_at(at);
+    let (plain, behind) = text.split_at(plain_bytes(text));
     let mut chars = behind.chars();
     Some((plain, chars.next()?, chars.as_str()))
+}
+
+/// How many bytes of a text come before the first that JSON writes with an escape, or ends a text by.
+pub(crate) fn plain_bytes(text: &str) -> usize {
+    const AT_ONCE: usize = 16;
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    let (chunks, rest) = text.as_bytes().as_chunks::<AT_ONCE>();
+    // All of a chunk, also behind a special one: so the processor takes it in one go.
+    let is_plain = |chunk: &&[u8; AT_ONCE]| {
+        !chunk.iter().map(is_special).fold(false, |any, special| any | special)
+    };
+    let plain = chunks.iter().take_while(is_plain).count();
+    let behind = chunks.get(plain).map_or(rest, |chunk| chunk.as_slice());
+    let more = behind.iter().position(is_special).unwrap_or(behind.len());
+    plain.saturating_mul(AT_ONCE).saturating_add(more)
 }
 
 #[cfg(test)]
@@ -134,6 +148,18 @@ mod tests {
             \\u0019\\u001a\\u001b\\u001c\\u001d\\u001e\\u001f !\\\"#$%&'()*+,-./0123456789:;<=>?@\
             ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\\\]^_`abcdefghijklmnopqrstuvwxyz{|}~\u{7f}\"";
         assert_eq!(text_of(&input), expected);
+    }
+
+    #[test]
+    fn a_special_character_is_found_wherever_it_stands() {
+        for length in 0..70 {
+            let plain = "é".repeat(length / 2) + &"a".repeat(length % 2);
+            assert_eq!(plain_bytes(&plain), plain.len());
+            for special in ["\"", "\\", "\0", "\u{1f}"] {
+                assert_eq!(plain_bytes(&format!("{plain}{special}{special}plain")), plain.len());
+            }
+        }
+        assert_eq!(plain_bytes(" !#[]~\u{7f}\u{80}\u{2028}"), 12);
     }
 
     #[test]

@@ -110,6 +110,10 @@ impl<'p> Node<'p> {
 }
 
 impl<'p> Slot<'p> {
+    pub(crate) fn new(value: Option<&'p Value<'p>>, path: Path<'p>) -> Self {
+        Self { value, path }
+    }
+
     pub(crate) fn required(self) -> Result<Node<'p>, Invalid> {
         self.optional().ok_or_else(|| self.path.invalid(Problem::Missing))
     }

@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use seriatim_types::limits::{COMMAND_BYTES_MAX, JSON_DEPTH_MAX};
 use seriatim_types::utf16_order;
 
+use crate::canonical::plain_bytes;
 use crate::error::{Invalid, Problem};
 use crate::number::Number;
 use crate::path::Path;
@@ -206,8 +207,7 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self, path: &Path<'_>) -> Result<Cow<'a, str>, Invalid> {
         self.skip(1);
-        let is_plain = |byte: u8| !matches!(byte, b'"' | b'\\' | 0..0x20);
-        let plain = self.take_while(is_plain);
+        let plain = self.take(plain_bytes(self.rest()));
         if self.eat(b'"') {
             return Ok(Cow::Borrowed(plain));
         }
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
                 }
                 None => return Err(self.unexpected("a closing quotation mark", path)),
             }
-            text.push_str(self.take_while(is_plain));
+            text.push_str(self.take(plain_bytes(self.rest())));
         }
     }
 
@@ -281,9 +281,14 @@ impl<'a> Reader<'a> {
     /// The text of all bytes from here on that pass. A multi-byte character passes as a whole.
     fn take_while(&mut self, passes: impl Fn(u8) -> bool) -> &'a str {
         let rest = self.rest();
-        let end = rest.bytes().position(|byte| !passes(byte)).unwrap_or(rest.len());
-        self.skip(end);
-        rest.get(..end).expect("a test for bytes ends only before an ASCII character")
+        self.take(rest.bytes().position(|byte| !passes(byte)).unwrap_or(rest.len()))
+    }
+
+    /// The text of so many bytes from here on.
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let rest = self.rest();
+        self.skip(bytes);
+        rest.get(..bytes).expect("a test for bytes ends only before an ASCII character")
     }
 
     fn eat(&mut self, byte: u8) -> bool {

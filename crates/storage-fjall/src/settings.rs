@@ -47,7 +47,7 @@ impl Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            memtable_bytes: 16 * MIB,
+            memtable_bytes: 32 * MIB,
             journal_bytes_max: 64 * MIB,
             cache_bytes: 64 * MIB,
             disk_reserve_bytes: 256 * MIB,

@@ -22,6 +22,7 @@ use seriatim_types::{CommandChange, CommandEvent, Condition, NUMBER_MAX, Time};
 
 use crate::error::{Invalid, Problem, excerpt};
 use crate::node::{Node, Slot};
+use crate::path::Path;
 use crate::read::{Value, read_request};
 use crate::time;
 use raw_ids::RawIds;
@@ -55,15 +56,16 @@ fn read_document(document: &Value<'_>, bytes: usize) -> Result<CommandBody, Inva
     let [events, if_offset, include_proof] =
         root.members(&["events", "if_offset", "include_proof"])?;
     let events = events.required()?;
-    let mut reader = CommandReader::new(&events, bytes);
+    let mut reader = CommandReader::new(RawIds::of(events.value), bytes);
     Ok(CommandBody {
         events: reader.events(&events)?,
-        if_offset: if_offset.optional().map(|node| node.whole(0..=NUMBER_MAX)).transpose()?,
+        if_offset: if_offset.optional().map(|node| node.whole(OFFSETS)).transpose()?,
         include_proof: include_proof.optional().map_or(Ok(false), |node| node.flag())?,
     })
 }
 
 const IDS: RangeInclusive<u64> = 1..=NUMBER_MAX;
+const OFFSETS: RangeInclusive<u64> = 0..=NUMBER_MAX;
 const VERSIONS: RangeInclusive<u64> = 1..=NUMBER_MAX;
 
 /// Ids up to here are chosen by the client for one command.
@@ -87,9 +89,9 @@ struct CommandReader {
 }
 
 impl CommandReader {
-    fn new(events: &Node<'_>, body_bytes: usize) -> Self {
+    fn new(raw_ids: RawIds, body_bytes: usize) -> Self {
         Self {
-            raw_ids: RawIds::of(events.value),
+            raw_ids,
             changes: 0,
             text: BytesMut::with_capacity(body_bytes),
             holes: Vec::new(),
@@ -100,18 +102,30 @@ impl CommandReader {
     }
 
     fn events(&mut self, node: &Node<'_>) -> Result<Vec<CommandEvent>, Invalid> {
-        let mut events = Vec::new();
-        for event in node.items()? {
-            if events.len() == EVENTS_PER_COMMAND_MAX as usize {
-                return Err(event.invalid(too_many("events of a command", EVENTS_PER_COMMAND_MAX)));
-            }
+        let items = node.items()?;
+        let mut events = Vec::with_capacity(items.len().min(EVENTS_PER_COMMAND_MAX as usize));
+        for event in items {
+            Self::check_room(&events, &event.path)?;
             events.push(self.event(&event)?);
         }
-        if events.is_empty() {
-            return Err(node.invalid(Problem::NoEvents));
-        }
-        self.check_draws()?;
+        self.check_events(&events, &node.path)?;
         Ok(events)
+    }
+
+    /// Whether another event may follow.
+    fn check_room(events: &[CommandEvent], next: &Path<'_>) -> Result<(), Invalid> {
+        match events.len() < EVENTS_PER_COMMAND_MAX as usize {
+            true => Ok(()),
+            false => Err(next.invalid(too_many("events of a command", EVENTS_PER_COMMAND_MAX))),
+        }
+    }
+
+    /// Whether these may be all events.
+    fn check_events(&mut self, events: &[CommandEvent], path: &Path<'_>) -> Result<(), Invalid> {
+        if events.is_empty() {
+            return Err(path.invalid(Problem::NoEvents));
+        }
+        self.check_draws()
     }
 
     fn event(&mut self, node: &Node<'_>) -> Result<CommandEvent, Invalid> {

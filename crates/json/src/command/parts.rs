@@ -11,11 +11,13 @@
 
 use std::borrow::Cow;
 
-use seriatim_types::Time;
-use seriatim_types::limits::COMMAND_BYTES_MAX;
+use seriatim_types::limits::{COMMAND_BYTES_MAX, EVENTS_PER_COMMAND_MAX};
+use seriatim_types::{CommandEvent, Time};
 
-use super::{CommandBody, read_document};
+use super::raw_ids::RawIds;
+use super::{CommandBody, CommandReader, OFFSETS, read_document};
 use crate::error::{Invalid, Problem};
+use crate::node::{Node, Slot};
 use crate::number::Number;
 use crate::path::Path;
 use crate::read::{Object, Value, read_at};
@@ -102,6 +104,9 @@ pub fn command_of_parts(parts: &CommandParts<'_>) -> Result<CommandBody, Invalid
     if bytes > COMMAND_BYTES_MAX as usize {
         return Err(Path::Root.invalid(Problem::TooLarge { bytes, max: COMMAND_BYTES_MAX }));
     }
+    if parts.events.iter().all(|event| event.changes.is_empty()) {
+        return parts.read_events(bytes);
+    }
     read_document(&parts.document()?, bytes)
 }
 
@@ -113,6 +118,34 @@ const DEPTH_OF_CONTENT: usize = 6;
 const DEPTH_OF_CONDITION: usize = 7;
 
 impl<'a> CommandParts<'a> {
+    /// Reads a command without changes, which most are, as its document would be read: what is in
+    /// its own words is read first, and then everything in its order.
+    fn read_events(&self, bytes: usize) -> Result<CommandBody, Invalid> {
+        let path = Path::Root.member("events");
+        let events = self.events.iter().enumerate();
+        let args = events.map(|(index, event)| {
+            json(event.args, &path.item(index).member("args"), DEPTH_OF_ARGS)
+        });
+        let args: Vec<Option<Value<'_>>> = args.collect::<Result<_, _>>()?;
+        let mut reader = CommandReader::new(RawIds::default(), bytes);
+        let mut events = Vec::with_capacity(args.len().min(EVENTS_PER_COMMAND_MAX as usize));
+        for ((index, event), args) in self.events.iter().enumerate().zip(&args) {
+            let path = path.item(index);
+            CommandReader::check_room(&events, &path)?;
+            let name = text(event.name);
+            let name = Node { value: &name, path: path.member("name") }.name()?;
+            let args = reader.args(Slot::new(args.as_ref(), path.member("args")))?;
+            events.push(CommandEvent { name, args, changes: Vec::new() });
+        }
+        reader.check_events(&events, &path)?;
+        let if_offset = self.if_offset.map(|offset| {
+            let path = Path::Root.member("if_offset");
+            Node { value: &number(offset), path }.whole(OFFSETS)
+        });
+        let if_offset = if_offset.transpose()?;
+        Ok(CommandBody { events, if_offset, include_proof: self.include_proof })
+    }
+
     fn document(&self) -> Result<Value<'a>, Invalid> {
         let path = Path::Root.member("events");
         let events = self.events.iter().enumerate();

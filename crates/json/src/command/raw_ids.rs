@@ -9,6 +9,7 @@ use crate::node::Node;
 use crate::read::Value;
 
 /// Each raw id that the command creates, and whether its create has been read.
+#[derive(Default)]
 pub(super) struct RawIds(BTreeMap<u64, bool>);
 
 impl RawIds {

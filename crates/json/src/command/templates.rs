@@ -263,9 +263,12 @@ impl Draft {
     }
 }
 
-/// Where the holes stood in the document, ascending.
-fn sources<'d>(drafts: impl IntoIterator<Item = &'d Draft>) -> Vec<usize> {
+/// Where the holes stood in the document, ascending. A lone hole is the first, wherever it stood.
+fn sources<'d>(drafts: impl IntoIterator<Item = &'d Draft, IntoIter: Clone>) -> Vec<usize> {
     let holes = drafts.into_iter().flat_map(|draft| &draft.holes);
+    if holes.clone().nth(1).is_none() {
+        return Vec::new();
+    }
     let mut sources: Vec<usize> = holes.map(|hole| hole.source).collect();
     sources.sort_unstable();
     sources

@@ -8,6 +8,7 @@ use seriatim_json::{
     command_of_parts,
 };
 use seriatim_types::Time;
+use seriatim_types::limits::EVENTS_PER_COMMAND_MAX;
 
 use crate::corpus;
 
@@ -115,6 +116,61 @@ fn every_good_command_is_the_same_in_parts() {
         count += 1;
     }
     assert!(count >= 6, "only {count} commands have parts");
+}
+
+/// Commands without changes are read by a shorter way.
+#[test]
+fn a_command_of_events_alone_is_the_same_in_parts() {
+    const NAMES: [&str; 3] = ["Opened", "no name", ""];
+    const ARGS: [&str; 16] = [
+        "",
+        "{}",
+        "[]",
+        "null",
+        r#"{"a":{"b":[1,2.50,"x\ny"]}}"#,
+        r#"{"$next":"invoice"}"#,
+        r#"{"b":{"$draw":0},"a":{"$next":"invoice","as":"text"},"c":[{"$draw":1}]}"#,
+        r#"{"n":{"$next":"no name"}}"#,
+        r#"{"n":{"$next":3}}"#,
+        r#"{"n":{"$ref":7}}"#,
+        r#"{"n":{"$ref":200001}}"#,
+        r#"{"n":{"$ref":0}}"#,
+        r#"{"n":{"$draw":1},"m":{"$next":"invoice"}}"#,
+        r#"{"n":{"$next":"a","other":1}}"#,
+        r#"{"$lit":{"$next":"a"}}"#,
+        r#"{"$lit":[1]}"#,
+    ];
+    let (mut good, mut bad) = (0, 0);
+    let mut compare = |events: &[(&str, &str)], if_offset: Option<u64>| {
+        let event = |&(name, args): &(&str, &str)| match args {
+            "" => format!(r#"{{"name":"{name}"}}"#),
+            args => format!(r#"{{"name":"{name}","args":{args}}}"#),
+        };
+        let document: Vec<String> = events.iter().map(event).collect();
+        let offset = if_offset.map_or(String::new(), |offset| format!(r#","if_offset":{offset}"#));
+        let document = format!(r#"{{"events":[{}]{offset}}}"#, document.join(","));
+        let part = |&(name, args)| EventParts { name, args: str::as_bytes(args), changes: vec![] };
+        let events = events.iter().map(part).collect();
+        let parts = CommandParts { events, if_offset, include_proof: false };
+        let read = command_of_parts(&parts);
+        *if read.is_ok() { &mut good } else { &mut bad } += 1;
+        assert_eq!(read, command(document.as_bytes()), "{document}");
+    };
+    compare(&[], None);
+    for first in ARGS {
+        for name in NAMES {
+            for if_offset in [None, Some(0), Some(7), Some(1 << 53)] {
+                compare(&[(name, first)], if_offset);
+            }
+        }
+        for second in ARGS {
+            compare(&[("Opened", first), ("Closed", second)], None);
+        }
+    }
+    let many = vec![("Opened", ""); EVENTS_PER_COMMAND_MAX as usize];
+    compare(&many, None);
+    compare(&[many.as_slice(), &[("no name", "")]].concat(), None);
+    assert!(good > 50 && bad > 50, "{good} good, {bad} bad");
 }
 
 #[test]

@@ -169,13 +169,16 @@ pub(super) fn read_numbers(
     tables: &Tables,
     prefix: PartitionPrefix,
     machine: &Machine,
-    mut keys: Vec<RowKey>,
+    keys: impl IntoIterator<Item = RowKey>,
     users: usize,
 ) -> Result<RowsRead, Reason> {
-    keys.sort_unstable();
-    keys.dedup();
     let sequencer = machine.sequencer();
     let stamp = sequencer.stamp();
+    let is_room_made = sequencer.must_make_room_for(users.saturating_mul(2));
+    let is_wanted = |key: &RowKey| is_room_made || !sequencer.holds(key);
+    let mut keys: Vec<RowKey> = keys.into_iter().filter(is_wanted).collect();
+    keys.sort_unstable();
+    keys.dedup();
     let (held, missing): (Vec<RowKey>, Vec<RowKey>) =
         keys.into_iter().partition(|key| sequencer.holds(key));
     let stored: Vec<Vec<u8>> = missing.iter().map(|key| number_key(prefix, key)).collect();
@@ -187,7 +190,7 @@ pub(super) fn read_numbers(
         let row = value.map(|bytes| decode(&bytes)).transpose()?;
         rows.push((key, row));
     }
-    if sequencer.must_make_room_for(users.saturating_mul(2)) {
+    if is_room_made {
         let copy = |key: RowKey| {
             let row = sequencer.row(&key).cloned();
             (key, row)

@@ -48,9 +48,9 @@ pub(super) struct Wake {
 }
 
 impl<R> Applied<R> {
-    /// Nothing yet, with room for writes.
-    fn new(writes: Vec<Write>) -> Self {
-        let (replies, tickets) = (Vec::new(), Vec::new());
+    /// Nothing yet, with room for writes and what so many entries come to.
+    fn new(writes: Vec<Write>, entries: usize) -> Self {
+        let (replies, tickets) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
         let (nodes, wake) = (Vec::new(), Wake::default());
         Self { replies, writes, tickets, nodes, wake, is_moved: false }
     }
@@ -83,10 +83,9 @@ impl<R> Partition<R> {
         // What is read follows from the definitions, so a delivery is the last of its batch.
         let delivery = self.queue.iter().take(count).position(is_delivery);
         let count = delivery.map_or(count, |at| at.saturating_add(1));
-        let taken: Vec<(Body, Option<R>)> = self.queue.drain(..count).collect();
-        let (bodies, handles): (Vec<Body>, Vec<Option<R>>) = taken.into_iter().unzip();
-        let entries: Vec<Entry> =
-            bodies.into_iter().map(|body| Entry { time: now, body }).collect();
+        let taken =
+            self.queue.drain(..count).map(|(body, handle)| (Entry { time: now, body }, handle));
+        let (entries, handles): (Vec<Entry>, Vec<Option<R>>) = taken.unzip();
         let applied = match self.apply(&entries, handles) {
             Ok(applied) => applied,
             Err((reason, mut replies)) => {
@@ -118,7 +117,7 @@ impl<R> Partition<R> {
             Err(reason) => return Err(stopped(reason, handles)),
         };
         let before = machine.row().clone();
-        let mut applied = Applied::new(std::mem::take(&mut self.writes));
+        let mut applied = Applied::new(std::mem::take(&mut self.writes), entries.len());
         let mut handles = handles.into_iter();
         let mut bytes = 0_usize;
         let mut count = 0_usize;
@@ -369,7 +368,8 @@ fn fetch(
     let mut rows = machine.no_rows();
     let mut waiting: Vec<&Entry> = entries.iter().collect();
     while !waiting.is_empty() {
-        let mut wanted = Vec::new();
+        // The workspace and the key of a command.
+        let mut wanted = Vec::with_capacity(waiting.len().saturating_mul(2));
         waiting.retain(|entry| {
             let set = machine.read_set(entry, &rows);
             wanted.extend(set.rows);
@@ -394,7 +394,7 @@ fn fetch(
         }
     }
     let numbers = entries.iter().flat_map(|entry| machine.number_rows(entry, &rows));
-    let numbers = read_numbers(tables, prefix, machine, numbers.collect(), entries.len())?;
+    let numbers = read_numbers(tables, prefix, machine, numbers, entries.len())?;
     Ok((rows, numbers))
 }
 

@@ -42,7 +42,8 @@ impl NetworkSizes {
     /// About a minute.
     #[must_use]
     pub fn short() -> Self {
-        let (clients, pipelined) = (vec![1, 16, 64, 256], vec![(1, 64), (64, 4), (64, 16)]);
+        let (clients, pipelined) =
+            (vec![1, 16, 64, 256], vec![(1, 64), (64, 4), (64, 16), (64, 32)]);
         Self { seconds: 2, clients, pipelined, connections: 1_000, syncs: 1_000 }
     }
 

@@ -88,17 +88,30 @@ fn split_at_special(text: &str) -> Option<(&str, char, &str)> {
 
 /// How many bytes of a text come before the first that JSON writes with an escape, or ends a text by.
 pub(crate) fn plain_bytes(text: &str) -> usize {
-    const AT_ONCE: usize = 16;
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
-    let (chunks, rest) = text.as_bytes().as_chunks::<AT_ONCE>();
-    // All of a chunk, also behind a special one: so the processor takes it in one go.
-    let is_plain = |chunk: &&[u8; AT_ONCE]| {
-        !chunk.iter().map(is_special).fold(false, |any, special| any | special)
-    };
-    let plain = chunks.iter().take_while(is_plain).count();
-    let behind = chunks.get(plain).map_or(rest, |chunk| chunk.as_slice());
-    let more = behind.iter().position(is_special).unwrap_or(behind.len());
-    plain.saturating_mul(AT_ONCE).saturating_add(more)
+    let (chunks, rest) = text.as_bytes().as_chunks();
+    let mut plain = 0_usize;
+    for chunk in chunks {
+        if let Some(at) = first_special(*chunk) {
+            return plain.saturating_add(at);
+        }
+        plain = plain.saturating_add(chunk.len());
+    }
+    plain.saturating_add(rest.iter().position(is_special).unwrap_or(rest.len()))
+}
+
+/// The place of the first special one among eight bytes, which are looked at in one go. A byte that is
+/// less than another borrows when it is subtracted, and so has its highest bit set. What is borrowed can
+/// make the bytes behind it look special too, but none before it.
+fn first_special(bytes: [u8; 8]) -> Option<usize> {
+    const EACH: u64 = u64::from_le_bytes([1; 8]);
+    const HIGHEST: u64 = u64::from_le_bytes([0x80; 8]);
+    let below = |word: u64, limit: u64| word.wrapping_sub(EACH.wrapping_mul(limit)) & !word;
+    let word = u64::from_le_bytes(bytes);
+    let is_zero_for = |byte: u8| word ^ EACH.wrapping_mul(u64::from(byte));
+    let special = below(word, 0x20) | below(is_zero_for(b'"'), 1) | below(is_zero_for(b'\\'), 1);
+    let special = special & HIGHEST;
+    (special != 0).then(|| usize::try_from(special.trailing_zeros() / 8).expect("it is below 8"))
 }
 
 #[cfg(test)]
@@ -160,6 +173,21 @@ mod tests {
             }
         }
         assert_eq!(plain_bytes(" !#[]~\u{7f}\u{80}\u{2028}"), 12);
+    }
+
+    /// What one byte borrows must not show in another, whichever two they are and wherever they stand.
+    #[test]
+    fn all_pairs_of_characters_are_told_apart_at_all_places() {
+        let is_special = |char| matches!(char, '"' | '\\' | '\0'..' ');
+        for first in '\0'..='\u{80}' {
+            for second in '\0'..='\u{80}' {
+                for before in 0..9 {
+                    let text = format!("{}{first}{second}behind", "a".repeat(before));
+                    let expected = text.find(is_special).unwrap_or(text.len());
+                    assert_eq!(plain_bytes(&text), expected, "{text:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -52,7 +52,7 @@ impl Default for Settings {
             body_within: Duration::from_secs(30),
             streams_per_connection_max: 256,
             subscriptions_max: 1100,
-            stream_in_flight_max: 1024,
+            stream_in_flight_max: 2048,
             keep_alive: Duration::from_secs(15),
             end_within: Duration::from_secs(10),
             apps: AppDefaults::default(),

@@ -31,7 +31,7 @@ use crate::retry::{Dice, RetryPolicy};
 
 /// How many commands are sent before the first of them is answered. It is more than a connection
 /// needs to be busy, and as many as a server takes from one.
-pub(super) const IN_FLIGHT_MAX: usize = 1024;
+pub(super) const IN_FLIGHT_MAX: usize = 2048;
 
 /// How many it is on a new connection. Each command that is settled makes room for one more, and a
 /// generation of which something was turned away halves it. So a connection that never lives long

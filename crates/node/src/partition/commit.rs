@@ -167,9 +167,7 @@ impl<R> Partition<R> {
         if !planted::is(Bug::PartitionRowLater) {
             writes.push(self.machine().partition_write());
         }
-        if !planted::is(Bug::StaleRowCache) {
-            writes.iter().for_each(|write| self.cache.write(write));
-        }
+        writes.iter().for_each(|write| self.cache.write(write));
         let mut batch = batch_of(&self.tables, &mut writes);
         if writes.capacity() <= KEPT_WRITES_MAX {
             self.writes = writes;

@@ -1,5 +1,6 @@
 //! The three ways to send a command.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 use seriatim_api as api;
 use seriatim_api::command_service_client::CommandServiceClient;
 use seriatim_client::parts::Dice;
-use seriatim_client::{Client, Command, Error, Key, Receipt, RetryPolicy};
+use seriatim_client::{Client, Command, Error, Key, Receipt, RetryPolicy, Workspace};
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::transport::{Channel, Endpoint};
 
@@ -19,7 +20,7 @@ use crate::remote::{not_read, not_submitted};
 
 /// Connections that clients share.
 pub(super) enum Shared {
-    Stream(Vec<Client>),
+    Stream(Vec<Arc<Library>>),
     Unary(Vec<Channel>),
     /// Each client has its own.
     Http,
@@ -27,9 +28,16 @@ pub(super) enum Shared {
 
 /// The way of one client to the server.
 pub(super) enum Door {
-    Stream(Client),
+    Stream(Arc<Library>),
     Unary(CommandServiceClient<Channel>),
     Http(Http),
+}
+
+/// A connection of the client library, and the workspaces that were used over it: an application keeps
+/// what it uses again.
+pub(super) struct Library {
+    client: Client,
+    workspaces: Box<[OnceLock<Workspace>]>,
 }
 
 /// What came back, as it came.
@@ -55,8 +63,8 @@ impl Shared {
         Ok(match plan.mode {
             Mode::Stream => {
                 // Commands of a connection come from one client: the connection.
-                let client = |number| plan.connect(&plan.client_id(number));
-                Self::Stream(connections.map(client).collect::<Result<_>>()?)
+                let library = |number| Library::connect(plan, number).map(Arc::new);
+                Self::Stream(connections.map(library).collect::<Result<_>>()?)
             }
             Mode::Unary => {
                 let endpoint = Endpoint::from_shared(plan.server.clone())?;
@@ -69,7 +77,7 @@ impl Shared {
     /// The way for one client.
     pub(super) fn door(&self, plan: &Plan, client: u32) -> Result<Door> {
         Ok(match self {
-            Self::Stream(clients) => Door::Stream(one_of(clients, client)?.clone()),
+            Self::Stream(libraries) => Door::Stream(one_of(libraries, client)?.clone()),
             Self::Unary(channels) => {
                 Door::Unary(CommandServiceClient::new(one_of(channels, client)?.clone()))
             }
@@ -80,8 +88,9 @@ impl Shared {
     /// How often the client library has sent commands again by itself.
     pub(super) fn sent_again(&self) -> u64 {
         match self {
-            Self::Stream(clients) => {
-                clients.iter().map(Client::sent_again).fold(0, u64::saturating_add)
+            Self::Stream(libraries) => {
+                let sent_again = libraries.iter().map(|library| library.client.sent_again());
+                sent_again.fold(0, u64::saturating_add)
             }
             Self::Unary(_) | Self::Http => 0,
         }
@@ -91,6 +100,26 @@ impl Shared {
 fn one_of<T>(connections: &[T], client: u32) -> Result<&T> {
     let index = usize::try_from(client)?.checked_rem(connections.len());
     index.and_then(|index| connections.get(index)).context("there is at least one connection")
+}
+
+impl Library {
+    fn connect(plan: &Plan, number: u32) -> Result<Self> {
+        let client = plan.connect(&plan.client_id(number))?;
+        let workspaces = (0..plan.workspaces).map(|_| OnceLock::new()).collect();
+        Ok(Self { client, workspaces })
+    }
+
+    async fn send(&self, plan: &Plan, sent: &Sent) -> Result<Given, Missed> {
+        let index = usize::try_from(sent.workspace).ok();
+        let kept = index.and_then(|index| self.workspaces.get(index));
+        let workspace = kept
+            .expect("a plan has as many workspaces")
+            .get_or_init(|| self.client.app(&plan.app).workspace(plan.workspace(sent.workspace)));
+        let command = Command::new(EVENT).args(plan.args(sent.nth));
+        let submitted = workspace.submit_with_key(sent.key, command).await;
+        let submitted = submitted.map_err(|error| Missed::from(not_submitted(&error)))?;
+        Ok(Given::Receipt(Box::new(submitted.receipt)))
+    }
 }
 
 impl Door {
@@ -103,15 +132,33 @@ impl Door {
         retries: &mut u64,
     ) -> Result<Given, Failure> {
         let began = Instant::now();
+        let missed = match self {
+            // The library is as patient by itself, and has one timer for all of its commands.
+            Self::Stream(library) => match library.send(plan, sent).await {
+                Ok(given) => return Ok(given),
+                Err(missed) => Some(missed),
+            },
+            Self::Unary(_) | Self::Http(_) => None,
+        };
         let until = began.checked_add(plan.patience).unwrap_or(began);
+        // In a place of its own: with it, thousands of lines by stream would not fit into the caches.
+        Box::pin(self.insist(plan, sent, missed, until, retries)).await
+    }
+
+    /// Sends a command until a time, also if an attempt was missed already.
+    async fn insist(
+        &mut self,
+        plan: &Plan,
+        sent: &Sent,
+        mut missed: Option<Missed>,
+        until: Instant,
+        retries: &mut u64,
+    ) -> Result<Given, Failure> {
         let mut last = None;
         for failures in 1.. {
-            // The library is as patient by itself, and has one timer for all of its commands.
-            let attempt = match self {
-                Self::Stream(_) if failures == 1 => Ok(self.send(plan, sent).await),
-                Self::Stream(_) | Self::Unary(_) | Self::Http(_) => {
-                    timeout_at(until, self.send(plan, sent)).await
-                }
+            let attempt = match missed.take() {
+                Some(missed) => Ok(Err(missed)),
+                None => timeout_at(until, self.send(plan, sent)).await,
             };
             let Ok(attempt) = attempt else { break };
             let Missed { failure, after } = match attempt {
@@ -138,15 +185,9 @@ impl Door {
 
     /// One attempt.
     async fn send(&mut self, plan: &Plan, sent: &Sent) -> Result<Given, Missed> {
-        let (args, workspace) = (plan.args(sent.nth), plan.workspace(sent.workspace));
+        let args = plan.args(sent.nth);
         match self {
-            Self::Stream(client) => {
-                let command = Command::new(EVENT).args(args);
-                let workspace = client.app(&plan.app).workspace(workspace);
-                let submitted = workspace.submit_with_key(sent.key, command).await;
-                let submitted = submitted.map_err(|error| Missed::from(not_submitted(&error)))?;
-                Ok(Given::Receipt(Box::new(submitted.receipt)))
-            }
+            Self::Stream(library) => library.send(plan, sent).await,
             Self::Unary(service) => {
                 let event = api::EventInput {
                     name: EVENT.to_owned(),
@@ -156,7 +197,7 @@ impl Door {
                 let command = api::Command { events: vec![event], ..Default::default() };
                 let request = api::SubmitRequest {
                     app: plan.app.clone(),
-                    workspace,
+                    workspace: plan.workspace(sent.workspace),
                     client: plan.client_id(sent.client),
                     key: sent.key.as_bytes().to_vec().into(),
                     deadline_ms: None,
@@ -171,6 +212,7 @@ impl Door {
                 Ok(Given::Message(receipt))
             }
             Self::Http(http) => {
+                let workspace = plan.workspace(sent.workspace);
                 let path = format!("/v1/apps/{}/workspaces/{workspace}/commands", plan.app);
                 let (key, client) = (sent.key.to_string(), plan.client_id(sent.client));
                 let answer = http.post(&path, (&key, &client), &body(&args.text())).await;

@@ -10,11 +10,14 @@
 //! it has that it is new. A random number per millisecond is asked of the operating system and not
 //! one per key: asking is what making a key costs.
 //!
-//! A clock that goes back does not take the keys with it: they go on from the last one.
+//! A clock that goes back does not take the keys with it: they go on from the last one, in random
+//! steps until the clock is there again.
 //!
 //! What is absent: secrecy. Of one key the next can be guessed. A key needs to be unique among those of
-//! its client, and no more.
+//! its client, and no more. And a copy of a running process, by a fork or of a whole machine: within the
+//! millisecond of the copy both would make the same keys.
 
+use std::cmp::Ordering;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,6 +26,9 @@ const TAIL_BITS: u32 = 74;
 
 /// Bits of them that are random at first: the highest is left for counting.
 const RANDOM_BITS: u32 = 73;
+
+/// Bits of a step while the clock is behind the last key.
+const STEP_BITS: u32 = 48;
 
 /// Bits of them behind the variant.
 const LOW_BITS: u32 = 62;
@@ -54,10 +60,13 @@ struct Maker {
 
 impl Maker {
     fn next(&mut self, milliseconds: u128, random: impl FnOnce() -> u128) -> [u8; 16] {
-        self.last = match milliseconds > self.last >> TAIL_BITS {
-            true => milliseconds << TAIL_BITS | random() & ones(RANDOM_BITS),
-            // A millisecond that is full, which needs 2^73 keys, runs over into the next one.
-            false => self.last.checked_add(1).expect("keys last for longer than clocks do"),
+        // A millisecond that is full, which needs 2^73 keys, runs over into the next one.
+        let behind = |step: u128| self.last.checked_add(step).expect("keys outlast all clocks");
+        self.last = match milliseconds.cmp(&(self.last >> TAIL_BITS)) {
+            Ordering::Greater => milliseconds << TAIL_BITS | random() & ones(RANDOM_BITS),
+            Ordering::Equal => behind(1),
+            // Whoever has a copy of this process from before goes on elsewhere.
+            Ordering::Less => behind(random() & ones(STEP_BITS) | 1),
         };
         let (high, low) = (self.last >> LOW_BITS, self.last & ones(LOW_BITS));
         let (time, middle) = (high >> 12 & ones(48), high & ones(12));
@@ -89,12 +98,14 @@ mod tests {
     }
 
     #[test]
-    fn within_a_millisecond_and_behind_a_clock_that_goes_back_each_key_is_the_next_number() {
+    fn keys_go_on_within_a_millisecond_and_behind_a_clock_that_goes_back() {
         let mut maker = Maker { last: 0 };
         let first = maker.next(1000, || ones(62));
         assert_eq!(hex(first), "0000000003e87000bfffffffffffffff");
         assert_eq!(hex(maker.next(1000, never)), "0000000003e870018000000000000000");
-        assert_eq!(hex(maker.next(7, never)), "0000000003e870018000000000000001");
+        assert_eq!(hex(maker.next(7, || 0x20)), "0000000003e870018000000000000021");
+        assert_eq!(hex(maker.next(8, || u128::MAX)), "0000000003e870018001000000000020");
+        assert_eq!(hex(maker.next(9, || 0)), "0000000003e870018001000000000021");
         assert_eq!(hex(maker.next(1001, || 5)), "0000000003e970008000000000000005");
     }
 

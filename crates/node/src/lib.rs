@@ -1,11 +1,11 @@
 //! Runs partitions: fetch, apply, commit, answer.
 
+mod absent_keys;
 mod answer;
 mod chain;
 mod clock;
 mod delivery;
 mod direct;
-mod highest_keys;
 mod hosted;
 mod node;
 mod partition;

@@ -11,17 +11,17 @@ use seriatim_codec::{KeyBytes, Table};
 use seriatim_core::{RowId, Write};
 use seriatim_planted::{self as planted, Bug};
 
-use crate::highest_keys::HighestKeys;
+use crate::absent_keys::AbsentKeys;
 
 /// The rows that were used last, and the clients.
 pub(crate) struct RowCache {
     rows: LruCache<KeyBytes, Bytes>,
-    pub(crate) keys: HighestKeys,
+    pub(crate) keys: AbsentKeys,
 }
 
 impl RowCache {
     pub(crate) fn new(rows_max: usize) -> Self {
-        Self { rows: LruCache::new(rows_max), keys: HighestKeys::new(rows_max) }
+        Self { rows: LruCache::new(rows_max), keys: AbsentKeys::new(rows_max) }
     }
 
     pub(crate) fn get(&mut self, row: &RowId) -> Option<Bytes> {

@@ -21,8 +21,8 @@ pub struct Settings {
     pub commits_in_flight_max: usize,
     /// Rows of numbers that are kept in memory, for each partition.
     pub cached_rows_max: usize,
-    /// Rows of workspaces that are kept in memory, for each partition, and as many clients' highest
-    /// keys, at least 1.
+    /// Rows of workspaces that are kept in memory, for each partition, and clients of which it is known
+    /// what keys are not stored; at least 1.
     pub cached_workspaces_max: usize,
     /// Rows of numbers that may wait for a checkpoint. At least those of four commits are allowed.
     pub unflushed_rows_max: usize,

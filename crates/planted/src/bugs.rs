@@ -112,8 +112,8 @@ bugs! {
     CommitErrorSwallowed: "commit-error-swallowed", DurableFirst;
     /// Rows in the cache are not brought up to date by a commit.
     StaleRowCache: "stale-row-cache", SameBytes;
-    /// The highest key that is known of a client is not raised by what is written.
-    HighestKeyStays: "highest-key-stays", DuplicatesDie;
+    /// A key that is written is still taken for one that is not stored.
+    WrittenKeyAbsent: "written-key-absent", DuplicatesDie;
     /// A partition that reads its log again after a failed commit keeps its cached rows.
     RestartKeepsCache: "restart-keeps-cache", SameBytes;
     /// A partition that is restarted counts one commit as on its way that never lands.

@@ -53,30 +53,17 @@ pub trait Read {
     ///
     /// When the store is poisoned or the bytes could not be read.
     fn first_key(&self, table: Table, range: &KeyRange) -> Result<Option<Bytes>, ReadError> {
-        outermost_key(self, Scan::new(table, range.clone()))
-    }
-
-    /// The highest key of a range.
-    ///
-    /// # Errors
-    ///
-    /// When the store is poisoned or the bytes could not be read.
-    fn last_key(&self, table: Table, range: &KeyRange) -> Result<Option<Bytes>, ReadError> {
-        outermost_key(self, Scan::new(table, range.clone()).backward())
-    }
-}
-
-/// The key that a scan comes to first.
-fn outermost_key<R: Read + ?Sized>(read: &R, scan: Scan) -> Result<Option<Bytes>, ReadError> {
-    let mut key = None;
-    let end = read.scan(&scan.limit(1), &mut |row| {
-        key = Some(row.key);
-        ControlFlow::Continue(())
-    });
-    match end {
-        Ok(ScanEnd::Complete | ScanEnd::Limit | ScanEnd::Stopped) => Ok(key),
-        Err(ScanError::Read(error)) => Err(error),
-        Err(ScanError::Cancelled { .. }) => unreachable!("nobody else has this scan's token"),
+        let mut first = None;
+        let scan = Scan::new(table, range.clone()).limit(1);
+        let end = self.scan(&scan, &mut |row| {
+            first = Some(row.key);
+            ControlFlow::Continue(())
+        });
+        match end {
+            Ok(ScanEnd::Complete | ScanEnd::Limit | ScanEnd::Stopped) => Ok(first),
+            Err(ScanError::Read(error)) => Err(error),
+            Err(ScanError::Cancelled { .. }) => unreachable!("nobody else has this scan's token"),
+        }
     }
 }
 

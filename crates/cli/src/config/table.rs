@@ -135,7 +135,7 @@ pub(super) const TABLE: &[Setting] = settings! {
     node.cached_rows_max: Count(1..=100_000_000),
         "Rows of numbers that the sequencer keeps in memory.";
     node.cached_workspaces_max: Count(1..=100_000_000),
-        "Rows of workspaces that are kept in memory.";
+        "Rows of workspaces that are kept in memory, and clients of which some keys are known to be new.";
     node.unflushed_rows_max: Count(1..=1_000_000),
         "Rows of numbers that may wait for a checkpoint before commands are answered BUSY. Those of \
          four commits are always allowed.";

@@ -14,7 +14,7 @@ use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
-use crate::highest_keys::Look;
+use crate::absent_keys::Look;
 use crate::reply::{Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
@@ -368,17 +368,20 @@ fn fetch(
     while !waiting.is_empty() {
         // The workspace and the key of a command.
         let mut wanted = Vec::with_capacity(waiting.len().saturating_mul(2));
+        // What a tick names is there as a rule.
+        let mut unknown = Vec::new();
         waiting.retain(|entry| {
             let set = machine.read_set(entry, &rows);
-            wanted.extend(set.rows);
+            let list = if let Body::Tick(_) = entry.body { &mut unknown } else { &mut wanted };
+            list.extend(set.rows);
             !set.is_complete
         });
-        let mut unknown = Vec::new();
         wanted.retain(|row| !rows.knows(row));
+        unknown.retain(|row| !rows.knows(row));
         for row in wanted {
             if let Some(value) = cache.get(&row) {
                 rows.fetched(row, Some(value));
-            } else if is_new_key(tables, cache, &row)? {
+            } else if is_absent_key(tables, cache, &row)? {
                 rows.fetched(row, None);
             } else {
                 unknown.push(row);
@@ -397,14 +400,14 @@ fn fetch(
 }
 
 /// Whether a row is that of an idempotency key which is surely not stored.
-fn is_new_key(tables: &Tables, cache: &mut RowCache, row: &RowId) -> Result<bool, Reason> {
+fn is_absent_key(tables: &Tables, cache: &mut RowCache, row: &RowId) -> Result<bool, Reason> {
     let mut look = cache.keys.look(row);
-    if let Look::Unmarked(client) = look {
-        let highest = tables.store.last_key(tables.handle(row.table), &client);
-        cache.keys.found(row, highest.map_err(|error| failed(&error))?.as_ref());
+    if let Look::Ask(range) = look {
+        let first = tables.store.first_key(tables.handle(row.table), &range);
+        cache.keys.found(row, first.map_err(|error| failed(&error))?.as_ref());
         look = cache.keys.look(row);
     }
-    Ok(matches!(look, Look::New))
+    Ok(matches!(look, Look::Absent))
 }
 
 fn size_of_writes(writes: &[Write]) -> usize {

@@ -98,6 +98,7 @@ pub struct Held {
     pub unflushed_rows_max: usize,
     pub cached_rows: usize,
     pub cached_workspaces: usize,
+    pub known_clients: usize,
     pub waiting_nodes: usize,
 }
 
@@ -307,6 +308,7 @@ impl<R> Partition<R> {
             unflushed_rows_max: self.settings.sequencer(self.hash_seed).unflushed_rows_max,
             cached_rows: counters.cached_rows,
             cached_workspaces: self.cache.len(),
+            known_clients: self.cache.keys.len(),
             waiting_nodes: self.nodes.len(),
         }
     }

@@ -25,6 +25,7 @@ pub(crate) fn check(server: &Server) -> Result<(), Violation> {
             ("rows wait for a checkpoint", held.unflushed_rows, unflushed_max),
             ("rows of numbers are cached", held.cached_rows, settings.cached_rows_max),
             ("workspaces are cached", held.cached_workspaces, settings.cached_workspaces_max),
+            ("clients are known", held.known_clients, settings.cached_workspaces_max),
         ] {
             at_most(partition, what, count, most)?;
         }

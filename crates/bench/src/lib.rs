@@ -127,7 +127,8 @@ pub fn node(options: &Options, sizes: &NodeSizes) -> Result<Report> {
 pub fn network(options: &Options, sizes: &NetworkSizes) -> Result<Report> {
     let run = Run { options, started: Instant::now() };
     let tables = network::measure(&run, sizes)?;
-    let mode = format!("{}: {} s for each load", options.sizes.name, sizes.seconds);
+    let NetworkSizes { seconds, rounds, .. } = sizes;
+    let mode = format!("{}: {rounds} rounds, {seconds} s for each load", options.sizes.name);
     let facts = machine::facts(options, mode, run.started.elapsed())?;
     Ok(Report { title: "Network".to_owned(), facts, tables })
 }

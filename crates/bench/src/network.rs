@@ -21,13 +21,15 @@ use crate::machine::field;
 use crate::node::lone::syncs;
 use crate::redis::{PeerLoad, Redis};
 use crate::report::Table;
-use crate::rounds::percentile;
+use crate::rounds::{Series, percentile};
 
 /// The sizes of the measurements through the network.
 #[derive(Debug, Clone)]
 pub struct NetworkSizes {
     /// For how long each load lasts.
     pub seconds: u64,
+    /// How often all loads are gone through.
+    pub rounds: u32,
     /// How many send at the same time, each one command after the other.
     pub clients: Vec<u32>,
     /// How many send at the same time by stream, and how many commands each has on their way.
@@ -44,13 +46,13 @@ impl NetworkSizes {
     pub fn short() -> Self {
         let (clients, pipelined) =
             (vec![1, 16, 64, 256], vec![(1, 64), (64, 4), (64, 16), (64, 32)]);
-        Self { seconds: 2, clients, pipelined, connections: 1_000, syncs: 1_000 }
+        Self { seconds: 2, rounds: 1, clients, pipelined, connections: 1_000, syncs: 1_000 }
     }
 
     /// What reports are made of.
     #[must_use]
     pub fn long() -> Self {
-        Self { seconds: 10, ..Self::short() }
+        Self { seconds: 5, rounds: 3, ..Self::short() }
     }
 }
 
@@ -71,27 +73,27 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NetworkSizes) -> Result<Vec<Table>>
 }
 
 fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Table> {
-    let mut rows = Vec::new();
     let alone = |mode| sizes.clients.iter().map(move |clients| (mode, *clients, 1));
     let pipelined = sizes.pipelined.iter().map(|(clients, each)| ("stream", *clients, *each));
     let loads = alone("stream").chain(pipelined).chain(alone("unary")).chain(alone("http"));
-    for (mode, clients, in_flight) in loads {
-        let label = match in_flight {
-            1 => format!("{mode}, {clients} clients"),
-            each => format!("{mode}, {clients} clients, {each} on their way each"),
-        };
-        run.progress(&label);
-        let folder = run.folder()?;
-        let floor = percentile(&syncs(&folder.path().join("file"), sizes.syncs)?, 0.5);
-        let peer = peer(folder.path(), sizes.seconds, clients)?;
-        let server = Server::start(binary, &folder.path().join("data"))?;
-        let load = server.load(sizes.seconds, mode, clients, in_flight)?;
-        let known = REDIS.iter().find(|(known, _)| *known == clients);
-        let known = known.map_or(f64::NAN, |(_, rate)| *rate);
-        let against = [peer.rate, peer.p50, load.rate / peer.rate, known];
-        let ours = [load.rate, load.p50, load.p99, floor, load.p50 / floor];
-        rows.push((label, ours.into_iter().chain(against).collect()));
+    let mut loads: Vec<_> = loads.map(|load| (load, Figures::default())).collect();
+    // Round by round: what the machine gives changes from one minute to the next.
+    for round in 1..=sizes.rounds {
+        for ((mode, clients, in_flight), figures) in &mut loads {
+            run.progress(&format!("{} ({round})", label(mode, *clients, *in_flight)));
+            let folder = run.folder()?;
+            let floor = percentile(&syncs(&folder.path().join("file"), sizes.syncs)?, 0.5);
+            let peer = peer(folder.path(), sizes.seconds, *clients)?;
+            let server = Server::start(binary, &folder.path().join("data"))?;
+            let load = server.load(sizes.seconds, mode, *clients, *in_flight)?;
+            figures.add(floor, &peer, &load);
+        }
     }
+    let row = |((mode, clients, in_flight), figures): ((&str, u32, u32), Figures)| {
+        let known = REDIS.iter().find(|(known, _)| *known == clients);
+        (label(mode, clients, in_flight), figures.row(known.map_or(f64::NAN, |(_, rate)| *rate)))
+    };
+    let rows = loads.into_iter().map(row).collect();
     Ok(Table {
         title: "throughput",
         meaning: "`seriatim bench` against `seriatim dev` on the same two cores: an event with 200 \
@@ -102,7 +104,7 @@ fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tabl
                   plain file right before. \"Redis\" ran right before too, if it is installed: a \
                   script that checks a key, counts and appends 200 bytes, with appendfsync always, \
                   for as many clients with a connection each that wait for each answer; the last \
-                  column is what it did on another day, with another client.",
+                  column is what it did on another day, with another client. All are medians of the rounds.",
         columns: vec![
             "commands/s",
             "p50",
@@ -116,6 +118,43 @@ fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tabl
         ],
         rows,
     })
+}
+
+fn label(mode: &str, clients: u32, in_flight: u32) -> String {
+    match in_flight {
+        1 => format!("{mode}, {clients} clients"),
+        each => format!("{mode}, {clients} clients, {each} on their way each"),
+    }
+}
+
+/// The figures of one load, a value per round.
+#[derive(Default)]
+struct Figures {
+    rate: Series,
+    p50: Series,
+    p99: Series,
+    floor: Series,
+    peer_rate: Series,
+    peer_p50: Series,
+}
+
+impl Figures {
+    fn add(&mut self, floor: f64, peer: &PeerLoad, load: &Load) {
+        self.rate.push(load.rate);
+        self.p50.push(load.p50);
+        self.p99.push(load.p99);
+        self.floor.push(floor);
+        self.peer_rate.push(peer.rate);
+        self.peer_p50.push(peer.p50);
+    }
+
+    /// The medians in the order of the columns; `known` is what Redis did on another day.
+    fn row(&self, known: f64) -> Vec<f64> {
+        let Self { rate, p50, p99, floor, peer_rate, peer_p50 } = self;
+        let ours = [rate.median(), p50.median(), p99.median(), floor.median(), p50.ratio(floor)];
+        let theirs = [peer_rate.median(), peer_p50.median(), rate.ratio(peer_rate), known];
+        [ours.as_slice(), &theirs].concat()
+    }
 }
 
 /// What Redis does with as many clients, or nothing.

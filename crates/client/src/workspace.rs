@@ -132,7 +132,7 @@ impl Submission {
             let is_replayed = response.replayed;
             // It was carried out, and the numbers that it was given are for another attempt to tell.
             let unknown = |error| Failure { error, outcome: Outcome::Unknown };
-            let receipt = response.try_into().map_err(unknown)?;
+            let receipt = (*response).try_into().map_err(unknown)?;
             Ok(Submitted { key, receipt, is_replayed })
         });
         done.map_err(|Failure { error, outcome }| match outcome {

@@ -70,7 +70,8 @@ pub(crate) struct Taken {
     shared: Arc<Shared>,
 }
 
-pub(crate) type Answer = Result<api::SubmitResponse, Failure>;
+/// Boxed, because it passes through many hands.
+pub(crate) type Answer = Result<Box<api::SubmitResponse>, Failure>;
 
 #[derive(Debug)]
 struct Shared {
@@ -315,7 +316,7 @@ async fn next(
 fn answer(response: api::StreamResponse) -> Answer {
     use api::stream_response::Outcome as Wire;
     match response.outcome {
-        Some(Wire::Done(done)) => Ok(done),
+        Some(Wire::Done(done)) => Ok(Box::new(done)),
         Some(Wire::Error(error)) => Err(error.into()),
         None => Err(Failure {
             error: Error::bad_answer("the answer to a command is neither receipt nor error"),

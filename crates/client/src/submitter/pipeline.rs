@@ -55,7 +55,8 @@ pub struct Pipeline<T> {
     dice: Dice,
     last_id: u64,
     /// By id. All have the same patience, so the first one is also the first to give up.
-    commands: BTreeMap<u64, Pending<T>>,
+    /// Boxed, because a map moves what it holds when others come and go.
+    commands: BTreeMap<u64, Box<Pending<T>>>,
     /// The queue of each workspace that has one.
     by_target: BTreeMap<Arc<Target>, QueueId>,
     last_queue: QueueId,
@@ -156,7 +157,7 @@ impl<T> Pipeline<T> {
         queue.count = queue.count.saturating_add(1);
         queue.list(own, &mut self.ready);
         let pending = Pending { queue: own, job, deadline, may_be_written: false, last: None };
-        self.commands.insert(id, pending);
+        self.commands.insert(id, Box::new(pending));
         id
     }
 
@@ -204,7 +205,8 @@ impl<T> Pipeline<T> {
             };
             queue.list(next, &mut self.ready);
             self.in_flight.insert(id);
-            let Pending { job, last, .. } = self.commands.get(&id).expect("waiting ones are kept");
+            let pending = self.commands.get(&id).expect("waiting ones are kept");
+            let Pending { job, last, .. } = pending.as_ref();
             self.sent_again = self.sent_again.saturating_add(u64::from(last.is_some()));
             let target = &self.queues.get(&next).expect("it was just looked at").target;
             return Some(Sending { id, generation: self.generation, target, job });
@@ -364,7 +366,7 @@ impl<T> Pipeline<T> {
         self.turned_away.is_none() && self.rest_until.is_some_and(|until| until <= now)
     }
 
-    fn remove(&mut self, id: u64) -> Option<Pending<T>> {
+    fn remove(&mut self, id: u64) -> Option<Box<Pending<T>>> {
         let pending = self.commands.remove(&id)?;
         let queue = self.queues.get_mut(&pending.queue).expect("it holds this command");
         queue.waiting.remove(&id);

@@ -56,7 +56,9 @@ pub(crate) fn record(root: &Path) -> Result<()> {
 
 fn count(root: &Path) -> Result<Vec<Count>> {
     let build = ["build", "--release", "--locked", "-p", "seriatim-core", "--example", "shapes"];
-    run(&mut cargo_command(root, &build))?;
+    // Where the whole program is optimised at once, the functions that are counted are no more to be
+    // found.
+    run(cargo_command(root, &build).env("CARGO_PROFILE_RELEASE_LTO", "thin"))?;
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
     let program = target.join("release/examples/shapes");

@@ -104,7 +104,8 @@ fn throughput(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tabl
                   plain file right before. \"Redis\" ran right before too, if it is installed: a \
                   script that checks a key, counts and appends 200 bytes, with appendfsync always, \
                   for as many clients with a connection each that wait for each answer; the last \
-                  column is what it did on another day, with another client. All are medians of the rounds.",
+                  column is what it did on another day, with another client. The other columns are \
+                  medians of the rounds.",
         columns: vec![
             "commands/s",
             "p50",

@@ -329,8 +329,9 @@ impl<R> Partition<R> {
                 replies
             }
             CommitError::Poisoned(_) => {
-                let mut replies = answer(&Reply::NotWritten { why: why.clone() });
-                replies.extend(self.stop(Reason::Store { what: why }));
+                let reason = Reason::Store { what: why };
+                let mut replies = answer(&Reply::Stopped(reason.clone()));
+                replies.extend(self.stop(reason));
                 replies
             }
             // The machine is ahead of what is stored, so it is thrown away.

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use seriatim_node::{Reason, Reply, Settings, State};
+use seriatim_node::{Partition, Reason, Reply, Settings, State};
 use seriatim_storage::Store;
 use seriatim_storage::faulty::{self, Call, CallKind, Dice, Fault, FaultyStore, Schedule};
+use seriatim_storage::hooked::HookedStore;
 use seriatim_testkit::core::{ShopSettings, command, events};
 use seriatim_types::{Command, Event, Key, Receipt};
 
-use crate::driver::Driver;
+use crate::driver::{APP, Driver};
 
 const COMMANDS: usize = 24;
 
@@ -221,6 +222,33 @@ fn a_partition_whose_commit_failed_says_why_until_it_serves_again() {
     driver.submit(3, &ask(1));
     driver.settle();
     assert_eq!(driver.receipt(3).unwrap().first_offset.get(), 1);
+}
+
+/// The sync of another partition failed while a command was between its reads and its commit. It
+/// was told to come again soon, and only the next one that the store has stopped.
+#[test]
+fn a_commit_on_a_store_that_has_just_stopped_is_answered_that_it_has() {
+    let is_failing = Arc::new(AtomicBool::new(false));
+    let flag = is_failing.clone();
+    let fail = move |call: Call| {
+        (call.kind == CallKind::Sync && flag.load(Ordering::Relaxed)).then_some(Fault::FailAfter)
+    };
+    let mut driver = Driver::new(Settings::default(), Box::new(fail));
+    let (flag, shared) = (is_failing.clone(), driver.store.clone());
+    let hooked = HookedStore::new(Arc::new(driver.store.clone())).before_commit(move |_| {
+        if flag.load(Ordering::Relaxed) {
+            shared.sync().unwrap_err();
+        }
+    });
+    driver.partition = Partition::new(Arc::new(hooked), APP, Settings::default());
+    driver.define(ShopSettings::default());
+    is_failing.store(true, Ordering::Relaxed);
+    driver.submit(1, &command("a", Key([1; 16]), "1", events("{'name': 'E'}")));
+    driver.step();
+    let what = driver.store.health().unwrap_err().to_string();
+    let reason = Reason::Store { what };
+    assert_eq!(driver.answers.get(&1), Some(&Reply::Stopped(reason.clone())));
+    assert_eq!(driver.partition.state(), State::Stopped(reason));
 }
 
 #[test]

@@ -4,21 +4,52 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::chain::Link;
-use crate::reply::Reply;
+use crate::reply::{Busy, Reply};
+use crate::settings::Settings;
+
+/// Requests that were sent to a partition and are not answered.
+#[derive(Debug, Default)]
+pub(crate) struct Unanswered {
+    requests: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Unanswered {
+    /// Why there is no room for one more, if so. It is a little behind when many send at once: it is
+    /// there to bound memory.
+    pub(crate) fn check_room(&self, settings: &Settings) -> Result<(), Busy> {
+        let queued = self.requests.load(Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        if queued >= settings.queue_max {
+            return Err(Busy::QueueFull { queued });
+        }
+        if bytes >= settings.queue_bytes_max {
+            return Err(Busy::QueueLarge { bytes });
+        }
+        Ok(())
+    }
+}
 
 /// The way back to whoever sent a request. One that is dropped without an answer says that the
 /// outcome is unknown.
 pub(crate) struct Answer {
     to: Option<Box<dyn FnOnce(Reply) + Send>>,
-    waiting: Arc<AtomicUsize>,
+    unanswered: Arc<Unanswered>,
+    /// What the request counts for.
+    bytes: usize,
     link: Option<Link>,
 }
 
 impl Answer {
-    /// `waiting` counts the requests that are not answered.
-    pub(crate) fn new(to: impl FnOnce(Reply) + Send + 'static, waiting: &Arc<AtomicUsize>) -> Self {
-        waiting.fetch_add(1, Ordering::Relaxed);
-        Self { to: Some(Box::new(to)), waiting: waiting.clone(), link: None }
+    /// The way back for a request of so many bytes, which counts until it is answered.
+    pub(crate) fn new(
+        to: impl FnOnce(Reply) + Send + 'static,
+        unanswered: &Arc<Unanswered>,
+        bytes: usize,
+    ) -> Self {
+        unanswered.requests.fetch_add(1, Ordering::Relaxed);
+        unanswered.bytes.fetch_add(bytes, Ordering::Relaxed);
+        Self { to: Some(Box::new(to)), unanswered: unanswered.clone(), bytes, link: None }
     }
 
     /// The same for a command of a chain, if it is of one.
@@ -38,7 +69,8 @@ impl Answer {
 
     fn reply(&mut self, reply: Reply) {
         if let Some(to) = self.to.take() {
-            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.unanswered.requests.fetch_sub(1, Ordering::Relaxed);
+            self.unanswered.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
             to(reply);
         }
     }
@@ -59,16 +91,17 @@ mod tests {
     #[test]
     fn a_request_that_is_dropped_is_answered_with_unknown() {
         let (sender, receiver) = mpsc::channel();
-        let waiting = Arc::default();
+        let unanswered = Arc::default();
         let send = sender.clone();
-        Answer::new(move |reply| send.send(reply).unwrap(), &waiting)
+        Answer::new(move |reply| send.send(reply).unwrap(), &unanswered, 7)
             .give(Reply::NotWritten { why: "x".to_owned() });
-        drop(Answer::new(move |reply| sender.send(reply).unwrap(), &waiting));
+        drop(Answer::new(move |reply| sender.send(reply).unwrap(), &unanswered, 9));
         let replies: Vec<Reply> = receiver.iter().collect();
         assert!(
             matches!(replies.as_slice(), [Reply::NotWritten { .. }, Reply::Unknown { .. }]),
             "{replies:?}"
         );
-        assert_eq!(waiting.load(Ordering::Relaxed), 0);
+        let Unanswered { requests, bytes } = &*unanswered;
+        assert_eq!((requests.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)), (0, 0));
     }
 }

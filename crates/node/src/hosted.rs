@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use seriatim_types::{
     AppId, AppSettings, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef,
 };
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Unanswered};
 use crate::chain::Link;
 use crate::clock::Clock;
 use crate::delivery::Carrier;
@@ -23,7 +23,7 @@ use crate::direct::{Landing, Message, Owner};
 use crate::node::AskError;
 use crate::partition::{Partition, State, unusable};
 use crate::reads::{ReadFailed, Reader};
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -58,8 +58,7 @@ pub(crate) struct AppHome {
 pub(crate) struct Running {
     pub(crate) owner: Sender<Message>,
     pub(crate) shared: Arc<Shared>,
-    /// Requests that were sent to it and are not answered.
-    waiting: Arc<AtomicUsize>,
+    unanswered: Arc<Unanswered>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -104,15 +103,13 @@ impl Hosted {
             let what = "there is no such partition".to_owned();
             return answer(Reply::Stopped(Reason::Unreadable { what }));
         };
-        let queued = running.waiting.load(Ordering::Relaxed);
         if self.is_ending.load(Ordering::Relaxed) {
             return answer(Reply::NotWritten { why: "the node is shutting down".to_owned() });
         }
-        // The count is a little behind when many send at once. It is there to bound memory.
-        if queued >= self.settings.queue_max {
-            return answer(Reply::Busy(Busy::QueueFull { queued }));
+        match running.unanswered.check_room(&self.settings) {
+            Ok(()) => running.request_in(link, body, answer),
+            Err(busy) => answer(Reply::Busy(busy)),
         }
-        running.request_in(link, body, answer);
     }
 
     /// Starts a partition, unless it runs.
@@ -128,8 +125,8 @@ impl Hosted {
         let partition = partition.seeded(hash_seed);
         let shared = Arc::new(Shared::new(partition.state()));
         let running = |thread| {
-            let (shared, waiting) = (shared.clone(), Arc::default());
-            Arc::new(Running { owner: owner.clone(), shared, waiting, thread: Mutex::new(thread) })
+            let (owner, shared, unanswered) = (owner.clone(), shared.clone(), Arc::default());
+            Arc::new(Running { owner, shared, unanswered, thread: Mutex::new(thread) })
         };
         let Some(syncer) = lock(&self.landings).clone() else {
             // The node ends. What is sent to this partition is not taken.
@@ -288,7 +285,8 @@ impl Running {
         body: Body,
         answer: impl FnOnce(Reply) + Send + 'static,
     ) {
-        let answer = Answer::new(answer, &self.waiting).of_chain(link);
+        let bytes = if let Body::Command(command) = &body { command.held_bytes() } else { 0 };
+        let answer = Answer::new(answer, &self.unanswered, bytes).of_chain(link);
         if let Err(mpsc::SendError(Message::Request(_, answer))) =
             self.owner.send(Message::Request(body, answer))
         {

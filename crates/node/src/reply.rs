@@ -45,6 +45,12 @@ pub enum Busy {
         /// How many wait.
         queued: usize,
     },
+    /// Requests of too many bytes wait.
+    #[error("requests of {bytes} bytes wait for the partition, as many as may")]
+    QueueLarge {
+        /// How many bytes they hold in memory, or a little more.
+        bytes: usize,
+    },
 }
 
 /// Why a partition does not serve.

@@ -17,6 +17,9 @@ pub struct Settings {
     pub commit_bytes: usize,
     /// Requests that wait for a partition's answer before others are turned away, at least 1.
     pub queue_max: usize,
+    /// Bytes of commands that wait for a partition's answer before others are turned away, at least
+    /// 1. One command may come on top.
+    pub queue_bytes_max: usize,
     /// Commits of a partition that may wait for the disk at the same time, at least 1.
     pub commits_in_flight_max: usize,
     /// Rows of numbers that are kept in memory, for each partition.
@@ -49,6 +52,7 @@ impl Default for Settings {
             batch_entries_max: 256,
             commit_bytes: 8 * 1024 * 1024,
             queue_max: 4096,
+            queue_bytes_max: 64 * 1024 * 1024,
             commits_in_flight_max: 2,
             cached_rows_max: 100_000,
             cached_workspaces_max: 20_000,
@@ -70,6 +74,7 @@ impl Settings {
         Self {
             batch_entries_max: self.batch_entries_max.max(1),
             queue_max: self.queue_max.max(1),
+            queue_bytes_max: self.queue_bytes_max.max(1),
             commits_in_flight_max: self.commits_in_flight_max.max(1),
             cached_workspaces_max: self.cached_workspaces_max.max(1),
             due_items_max: self.due_items_max.clamp(1, DUE_ITEMS_MAX),

@@ -56,7 +56,7 @@ impl From<Busy> for ApiError {
             Busy::Unflushed => "unflushed",
             Busy::Clock => "clock",
             Busy::Behind => "behind",
-            Busy::QueueFull { .. } => "queue_full",
+            Busy::QueueFull { .. } | Busy::QueueLarge { .. } => "queue_full",
         };
         Self::new("BUSY", message).with("reason", text(reason)).retryable_after(RETRY_AFTER)
     }

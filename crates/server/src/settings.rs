@@ -30,6 +30,8 @@ pub struct Settings {
     pub subscriptions_max: usize,
     /// How many commands of one stream may be on their way. Further ones are not read.
     pub stream_in_flight_max: usize,
+    /// At how many bytes of them in memory no further one is read.
+    pub stream_bytes_max: usize,
     /// How often a subscription without events says that it is alive, and a connection of HTTP/2 is
     /// asked whether it is.
     pub keep_alive: Duration,
@@ -53,6 +55,7 @@ impl Default for Settings {
             streams_per_connection_max: 256,
             subscriptions_max: 1100,
             stream_in_flight_max: 2048,
+            stream_bytes_max: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),
             end_within: Duration::from_secs(10),
             apps: AppDefaults::default(),

@@ -86,6 +86,11 @@ impl Template {
         &self.text
     }
 
+    /// About how many bytes of memory it takes beside itself.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.text.len().saturating_add(self.holes.len().saturating_mul(size_of::<Hole>()))
+    }
+
     /// The holes, in the order of the text.
     #[must_use]
     pub fn holes(&self) -> &[Hole] {

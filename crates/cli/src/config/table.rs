@@ -114,6 +114,8 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Subscriptions that may be open at the same time. Further ones are refused as RATE_LIMITED.";
     server.stream_in_flight_max: Count(1..=1_000_000),
         "Commands of one stream that may be on their way. Further ones are not read.";
+    server.stream_bytes_max: Bytes(1..=GIB),
+        "Bytes of those commands in memory at which no further one is read.";
     server.answer_within: Time(SECOND..=HOUR),
         "How long the answer to a command or a definition is waited for. Then its outcome is unknown.";
     server.offset_within: Time(1..=MINUTE),
@@ -130,6 +132,8 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Bytes of rows at which a commit takes no more entries. One entry may come on top.";
     node.queue_max: Count(1..=1_000_000),
         "Requests that wait for a partition's answer. Further ones are answered BUSY.";
+    node.queue_bytes_max: Bytes(1..=TIB),
+        "Bytes of commands in memory that wait for a partition's answer. Further ones are answered BUSY.";
     node.commits_in_flight_max: Count(1..=64),
         "Commits that may wait for the disk at the same time.";
     node.cached_rows_max: Count(1..=100_000_000),

@@ -15,9 +15,9 @@ use seriatim_node::{
 use seriatim_storage::Batch;
 use seriatim_storage::faulty::FaultyStore;
 use seriatim_storage::memory::MemoryStore;
-use seriatim_testkit::core::name;
+use seriatim_testkit::core::{command, events, name};
 use seriatim_types::{
-    AppId, Incarnation, KindId, PartitionId, PartitionOffset, PartitionRef, Time, WorkspaceId,
+    AppId, Incarnation, Key, KindId, PartitionId, PartitionOffset, PartitionRef, Time, WorkspaceId,
     WorkspaceRef, WorkspaceRow,
 };
 
@@ -52,6 +52,36 @@ fn a_flood_is_turned_away_with_the_reason_and_what_was_taken_is_carried_out() {
     drop(sender);
     let offsets: BTreeSet<u64> = replies.iter().map(|it| receipt(&it).first_offset.get()).collect();
     assert_eq!(offsets, (1..=50).collect(), "a command that is turned away takes no number");
+}
+
+/// Two thousand commands of a stream may be on their way, each of them of up to a megabyte.
+#[test]
+fn a_flood_of_bytes_is_turned_away_with_the_reason_and_what_was_taken_is_carried_out() {
+    let gate = Gate::new();
+    let large = |key| {
+        let args = format!("{{'name': 'E', 'args': {{'a': '{}'}}}}", "x".repeat(10_000));
+        command("flood", Key(u128::to_be_bytes(key)), "1", events(&args))
+    };
+    let held = large(1).held_bytes();
+    assert!((10_000..11_000).contains(&held), "{held}");
+    let queue_bytes_max = 9 * held + 1;
+    let node = open(&gate, Settings { queue_bytes_max, ..Settings::default() });
+    gate.hold(true);
+    let (sender, replies) = mpsc::channel();
+    for key in 1..=30 {
+        let sender = sender.clone();
+        let answer = move |reply| sender.send(reply).unwrap();
+        node.submit(&name("shop"), large(key), answer).unwrap();
+    }
+    let turned_away: Vec<Reply> = replies.iter().take(20).collect();
+    for reply in &turned_away {
+        assert_eq!(*reply, Reply::Busy(Busy::QueueLarge { bytes: 10 * held }));
+    }
+    gate.hold(false);
+    for offset in 1..=10 {
+        assert_eq!(receipt(&replies.recv().unwrap()).first_offset.get(), offset);
+    }
+    assert_eq!(receipt(&send(&node, vec![large(31)])[0]).first_offset.get(), 11, "there is room");
 }
 
 /// A server on a disk that was almost full took all the time that it had to end.

@@ -40,12 +40,24 @@ pub(super) struct Waiting {
     pub(super) since: Instant,
     pub(super) place: Arc<Place>,
     pub(super) include_proof: bool,
+    /// What the command takes of the stream's room.
+    pub(super) bytes: usize,
 }
 
 #[expect(clippy::large_enum_variant, reason = "a box for every answer costs more than the room")]
 enum InFlight {
     Waiting(Waiting),
     Answered(StreamResponse),
+}
+
+impl InFlight {
+    /// Returns the room that it leaves.
+    fn answer(&mut self, answer: StreamResponse) -> usize {
+        match std::mem::replace(self, Self::Answered(answer)) {
+            Self::Waiting(waiting) => waiting.bytes,
+            Self::Answered(_) => 0,
+        }
+    }
 }
 
 impl Lane {
@@ -104,11 +116,11 @@ impl Lane {
         }
     }
 
-    /// Answers a command that waits.
-    pub(super) fn answer(&mut self, number: u64, answer: StreamResponse) {
+    /// Answers a command that waits. Returns the room that it leaves.
+    pub(super) fn answer(&mut self, number: u64, answer: StreamResponse) -> usize {
         let index = self.index(number).expect("the command is in flight");
         let command = self.commands.get_mut(index).expect("the command is in flight");
-        *command = InFlight::Answered(answer);
+        command.answer(answer)
     }
 
     /// Lets go what is answered at the front. Returns how many.
@@ -123,21 +135,24 @@ impl Lane {
         before.saturating_sub(self.commands.len())
     }
 
-    /// Answers commands that have waited for so long. Returns since when the next one waits.
+    /// Answers commands that have waited for so long. Returns the room that they leave, and since when
+    /// the next one waits.
     pub(super) fn give_up(
         &mut self,
         within: Duration,
         late: impl Fn(&Waiting) -> StreamResponse,
-    ) -> Option<Instant> {
+    ) -> (usize, Option<Instant>) {
+        let mut left = 0_usize;
         for command in &mut self.commands {
             if let InFlight::Waiting(waiting) = command {
                 if waiting.since.elapsed() < within {
-                    return Some(waiting.since);
+                    return (left, Some(waiting.since));
                 }
-                *command = InFlight::Answered(late(waiting));
+                let answer = late(waiting);
+                left = left.saturating_add(command.answer(answer));
             }
         }
-        None
+        (left, None)
     }
 
     fn index(&self, number: u64) -> Option<usize> {

@@ -38,6 +38,7 @@ use crate::asked::{name, workspace};
 use crate::commands::{Carried, Look, Place, Settled, command, counted, settle, unanswered};
 use crate::context::Context;
 use crate::error::{ApiError, Outcome};
+use crate::settings::Settings;
 
 /// Places that a stream remembers.
 const PLACES_MAX: usize = 1024;
@@ -62,6 +63,8 @@ pub(super) struct SubmitStream {
     replies: Vec<Answered>,
     ready: VecDeque<proto::StreamResponse>,
     in_flight: usize,
+    /// What the commands take that wait.
+    in_flight_bytes: usize,
     /// Fires when the oldest command may have waited too long.
     overdue: Option<Pin<Box<Sleep>>>,
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -98,6 +101,13 @@ struct Answered {
 enum What {
     Reply(Reply),
     Looked(Result<Carried, ApiError>),
+}
+
+/// A command that was handed over.
+struct Sent {
+    place: Arc<Place>,
+    include_proof: bool,
+    bytes: usize,
 }
 
 /// A command whose answer takes the store.
@@ -141,6 +151,7 @@ impl SubmitStream {
             replies: Vec::new(),
             ready: VecDeque::new(),
             in_flight: 0,
+            in_flight_bytes: 0,
             overdue: None,
             ended: Box::pin(async move { to_end.ended().await }),
         }
@@ -152,7 +163,7 @@ impl SubmitStream {
             self.is_open = false;
         }
         for _ in 0..READ_AT_ONCE {
-            if !self.is_open || self.in_flight >= self.context.settings.stream_in_flight_max {
+            if !self.is_open || !self.has_room() {
                 return;
             }
             match Pin::new(&mut self.requests).poll_next(task) {
@@ -170,6 +181,11 @@ impl SubmitStream {
         task.waker().wake_by_ref();
     }
 
+    fn has_room(&self) -> bool {
+        let Settings { stream_in_flight_max, stream_bytes_max, .. } = self.context.settings;
+        self.in_flight < stream_in_flight_max && self.in_flight_bytes < stream_bytes_max
+    }
+
     fn take(&mut self, request: proto::StreamRequest) {
         let proto::StreamRequest { id, generation, request } = request;
         let request = request.unwrap_or_default();
@@ -184,7 +200,10 @@ impl SubmitStream {
         let sent = self.send(index, generation, &request);
         let lane = self.lanes.get_mut(index).expect("lanes are never removed");
         match sent {
-            Ok((place, include_proof)) => lane.wait(Waiting { id, since, place, include_proof }),
+            Ok(Sent { place, include_proof, bytes }) => {
+                self.in_flight_bytes = self.in_flight_bytes.saturating_add(bytes);
+                lane.wait(Waiting { id, since, place, include_proof, bytes });
+            }
             Err(error) => lane.answer_next(answer(&self.context, id, since, Err(error))),
         }
         self.in_flight = self.in_flight.saturating_add(1);
@@ -217,13 +236,13 @@ impl SubmitStream {
         Ok(lane)
     }
 
-    /// Hands a command over. Returns where it went, and whether it wants a proof.
+    /// Hands a command over.
     fn send(
         &mut self,
         index: usize,
         generation: u64,
         request: &proto::SubmitRequest,
-    ) -> Result<(Arc<Place>, bool), ApiError> {
+    ) -> Result<Sent, ApiError> {
         let (place, _) = self.last.place.as_ref().expect("the lane is that of a place");
         let lane = self.lanes.get_mut(index).expect("lanes are never removed");
         lane.begin(generation, &self.context)?;
@@ -236,6 +255,7 @@ impl SubmitStream {
         let body = read::command(request.command.as_ref())?;
         let include_proof = body.include_proof;
         let command = command(place, client, key, deadline, body);
+        let bytes = command.held_bytes();
         let (inbox, number) = (self.inbox.clone(), lane.next());
         let answer = move |reply| {
             inbox.put(Answered { lane: index, number, what: What::Reply(reply) });
@@ -246,7 +266,7 @@ impl SubmitStream {
                 lane.fall_behind();
             }
         })?;
-        Ok((place.clone(), include_proof))
+        Ok(Sent { place: place.clone(), include_proof, bytes })
     }
 
     /// Takes what the node has said, and lets go what can be answered in its order.
@@ -285,7 +305,8 @@ impl SubmitStream {
             What::Looked(looked) => looked,
         };
         let answer = answer(&self.context, waiting.id, waiting.since, outcome);
-        lane.answer(number, answer);
+        let left = lane.answer(number, answer);
+        self.in_flight_bytes = self.in_flight_bytes.saturating_sub(left);
         None
     }
 
@@ -313,8 +334,13 @@ impl SubmitStream {
             }
             let context = &self.context;
             let late = |it: &Waiting| answer(context, it.id, it.since, Err(unanswered(within)));
-            let waiting = self.lanes.iter_mut().filter_map(|lane| lane.give_up(within, late));
-            let oldest = waiting.min().unwrap_or_else(Instant::now);
+            let mut oldest = None;
+            for lane in &mut self.lanes {
+                let (left, waiting) = lane.give_up(within, late);
+                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(left);
+                oldest = oldest.into_iter().chain(waiting).min();
+            }
+            let oldest = oldest.unwrap_or_else(Instant::now);
             overdue.as_mut().reset(oldest.checked_add(within).unwrap_or(oldest).into());
             self.release();
         }

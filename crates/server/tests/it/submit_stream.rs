@@ -259,6 +259,26 @@ fn what_is_in_flight_is_bounded_and_the_rest_waits_to_be_read() {
 }
 
 #[test]
+fn bytes_in_flight_are_bounded_and_the_rest_waits_to_be_read() {
+    let (gate, store) = Gate::store(Way::Free);
+    let node = NodeSettings { queue_bytes_max: 100_000, ..NodeSettings::default() };
+    let settings = Settings { stream_bytes_max: 50_000, ..Settings::default() };
+    let world = world_on(store, node, settings);
+    let mut pipe = Pipe::open(&world);
+    gate.set(Way::Held(CallKind::Sync));
+    let large = format!(r#"{{"events":[{{"name":"A","args":{{"a":"{}"}}}}]}}"#, "x".repeat(10_000));
+    pipe.send(1, 0, request("store-1", 1, &large));
+    for number in 2..=50 {
+        pipe.send(number, 0, same(number, &large));
+    }
+    // Whatever the stream had read beyond its bound would be turned away by the full queue.
+    gate.set(Way::Free);
+    for number in 1..=50 {
+        assert_eq!(pipe.next(), Some((number, Ok(number))));
+    }
+}
+
+#[test]
 fn commands_without_an_answer_are_unknown_in_time_and_resolved_by_their_keys() {
     let (gate, store) = Gate::store(Way::Free);
     // Definitions take their time on a slow machine.

@@ -49,6 +49,7 @@ pub(super) fn name_of(reply: &Reply) -> Option<&'static str> {
         Reply::Busy(Busy::Clock) => Some("covered_busy_clock"),
         Reply::Busy(Busy::Behind) => Some("covered_busy_behind"),
         Reply::Busy(Busy::QueueFull { .. }) => Some("covered_busy_queue_full"),
+        Reply::Busy(Busy::QueueLarge { .. }) => Some("busy_queue_large"),
         Reply::NotWritten { .. } => Some("covered_answer_not_written"),
         Reply::Unknown { .. } => Some("covered_answer_unknown"),
         Reply::Stopped(_) => Some("covered_answer_stopped"),

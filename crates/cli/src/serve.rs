@@ -47,7 +47,11 @@ const NEXT: &str = "what was acknowledged is on disk, and nothing more is writte
 
 /// A server for development.
 pub(crate) fn dev(args: &DevArgs) -> Result<()> {
-    run(args.load()?.settings, true)
+    let settings = args.load()?.settings;
+    if args.until_input_ends {
+        signals::terminate_when_input_ends()?;
+    }
+    run(settings, true)
 }
 
 /// A server that was configured: at least, where its data lies.

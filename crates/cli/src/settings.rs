@@ -17,6 +17,9 @@ const FILE: &str = "seriatim.toml";
 /// Flags of `seriatim dev`.
 #[derive(Debug, Args)]
 pub(crate) struct DevArgs {
+    /// End when standard input does: for whoever starts it and may be killed.
+    #[arg(long, hide = true)]
+    pub(crate) until_input_ends: bool,
     #[command(flatten)]
     flags: Flags,
 }

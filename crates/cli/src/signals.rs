@@ -7,6 +7,7 @@ use std::future::Future;
 use std::io;
 
 use anyhow::Result;
+use rustix::process::{Signal as Terminate, getpid, kill_process};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -56,6 +57,18 @@ pub(crate) fn end_when_interrupted() -> io::Result<()> {
         std::process::exit(Exit::Interrupted as i32);
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(end)?;
+    Ok(())
+}
+
+/// Sends this process SIGTERM once standard input has ended, as that of a process does whose parent is
+/// gone, in whatever way.
+pub(crate) fn terminate_when_input_ends() -> io::Result<()> {
+    let wait = || {
+        // What cannot be read has ended too.
+        drop(io::copy(&mut io::stdin().lock(), &mut io::sink()));
+        kill_process(getpid(), Terminate::TERM).expect("a process may send itself a signal");
+    };
+    std::thread::Builder::new().name("input".to_owned()).spawn(wait)?;
     Ok(())
 }
 

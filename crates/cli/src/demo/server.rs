@@ -21,9 +21,10 @@ impl Server {
     pub(super) fn start(data: &Path, listen: SocketAddr) -> Result<Self> {
         let program = std::env::current_exe().context("this program cannot be found")?;
         let mut command = Command::new(program);
-        command.args(["dev", "--listen", &listen.to_string(), "--data"]).arg(data);
-        // Ctrl-C is for the demo, which ends its server then.
-        let command = command.process_group(0).stdin(Stdio::null()).stdout(Stdio::piped());
+        let listen = listen.to_string();
+        command.args(["dev", "--until-input-ends", "--listen", &listen, "--data"]).arg(data);
+        // Ctrl-C is for the demo, which ends its server then. One that is killed closes the input.
+        let command = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("the server cannot be started")?;
         let out = child.stdout.take().context("its output was piped")?;
         let (mut address, mut is_ready) = (None, false);
@@ -50,6 +51,8 @@ impl Server {
 
     /// Lets it end in good order.
     pub(super) fn end(mut self) -> Result<()> {
+        // Its end would be the second signal, at which a server waits for nothing.
+        let _input = self.child.stdin.take();
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let status = self.child.wait()?;
         ensure!(status.success(), "the server did not end well: {status}");

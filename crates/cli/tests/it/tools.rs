@@ -1,6 +1,7 @@
 //! `demo`, `completion` and `version`.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::Stdio;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -61,8 +62,25 @@ fn a_demo_that_is_interrupted_leaves_nothing_behind() {
 
 fn interrupt_a_demo(signal: Signal) {
     let folder = tempfile::tempdir().unwrap();
+    let ended = end_a_demo(folder.path(), signal);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Its server went on, on a port that nobody knew.
+#[test]
+fn the_server_of_a_demo_that_is_killed_ends_in_good_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let ended = end_a_demo(folder.path(), Signal::KILL);
+    assert_eq!((ended.code, ended.err.as_str()), (None, ""));
+    let left = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    Ran::from(run(&["verify", "--data", left.to_str().unwrap()])).ok();
+}
+
+/// Sends a signal to a demo whose server runs, and waits for the end of both.
+fn end_a_demo(folder: &Path, signal: Signal) -> Ran {
     let mut demo = crate::process::command(&["demo"]);
-    let demo = demo.env("TMPDIR", folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let demo = demo.env("TMPDIR", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = demo.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut said = String::new();
@@ -71,9 +89,7 @@ fn interrupt_a_demo(signal: Signal) {
     }
     kill_process(Pid::from_child(&child), signal).unwrap();
     // The server has the same standard error: it is closed when both have ended.
-    let ended = Ran::from(child.wait_with_output().unwrap());
-    assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    Ran::from(child.wait_with_output().unwrap())
 }
 
 #[test]

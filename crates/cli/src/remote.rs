@@ -170,6 +170,52 @@ fn advice(code: &str) -> Option<&'static str> {
         "KEY_WINDOW_FULL" => {
             "keys are kept for their retention: wait, or make an app that keeps more"
         }
+        "TOO_LARGE" => {
+            "send less: split it, or keep large documents elsewhere and store where they are"
+        }
+        "KIND_CONFLICT" => {
+            "the kind of a workspace stays: declare another one before its first command"
+        }
+        "RECORD_NOT_FOUND" => {
+            "`seriatim record list APP WORKSPACE KIND` shows which there are, of kinds of class c"
+        }
+        "RECORD_EXISTS" => {
+            "it may be your own import; otherwise give a raw id from 1 to 65535, and it is drawn"
+        }
+        "SINGLETON_EXISTS" => "there is one and no more: update it",
+        "SEQUENCE_EXHAUSTED" => {
+            "its ranges stay as they are: define a sequence with larger ones under a new name"
+        }
+        "LAGGED" => "begin again at the offset that it says",
+        "PERMISSION_DENIED" => {
+            "the app `system` is Seriatim's own; anything else is about web pages: see server.hosts in \
+             `seriatim config reference`"
+        }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    /// What a server says by itself what to do about, or does not say yet.
+    const SELF_EXPLAINING: [&str; 5] =
+        ["INVALID_ARGUMENT", "METHOD_NOT_ALLOWED", "NOT_FOUND", "NOT_LEADER", "UNAUTHENTICATED"];
+
+    #[test]
+    fn every_code_of_a_server_comes_with_advice() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+        let pages = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let is_of_a_server = |path: &std::path::PathBuf| {
+            std::fs::read_to_string(path).unwrap().contains("| HTTP status |")
+        };
+        let mut count = 0;
+        for page in pages.filter(is_of_a_server) {
+            let code = page.file_stem().unwrap().to_str().unwrap();
+            count += 1;
+            assert_eq!(advice(code).is_none(), SELF_EXPLAINING.contains(&code), "{code}");
+        }
+        assert!(count > 25, "the pages are found: {count}");
+    }
 }

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{SYSTEM_APP, system_settings};
+use seriatim_core::{Refusal, SYSTEM_APP, system_settings};
 use seriatim_storage::Store;
 use seriatim_types::{
     AppId, AppSettings, Body, Definitions, Incarnation, Name, PartitionId, PartitionRef,
@@ -22,6 +22,7 @@ use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
 use crate::node::AskError;
 use crate::partition::{Partition, State, unusable};
+use crate::promised::{Promise, Promised};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
@@ -41,6 +42,7 @@ pub(crate) struct Hosted {
     partitions: RwLock<BTreeMap<PartitionRef, Arc<Running>>>,
     /// The apps that were looked up, and the system's own.
     known_apps: RwLock<BTreeMap<Name, AppHome>>,
+    promised: Promised,
     landings: Mutex<Option<Sender<Landing>>>,
     /// Whether the partitions of all apps were started.
     is_resumed: AtomicBool,
@@ -76,6 +78,7 @@ impl Hosted {
             partitions: RwLock::default(),
             known_apps: RwLock::new(BTreeMap::from([home_of(&system_settings())])),
             landings: Mutex::new(Some(landings)),
+            promised: Promised::default(),
             is_resumed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
         })
@@ -226,6 +229,16 @@ impl Hosted {
         let homes = apps.iter().map(|definitions| home_of(&definitions.app));
         self.known_apps.write().unwrap_or_else(PoisonError::into_inner).extend(homes);
         Ok(apps)
+    }
+
+    /// Room for the partitions of an app that is to be made, or why there is none.
+    pub(crate) fn promise(
+        &self,
+        app: &Name,
+        partitions: u16,
+    ) -> Result<Result<Promise<'_>, Refusal>, ReadFailed> {
+        let apps = || Ok(self.apps()?.into_iter().map(|it| it.app).collect());
+        self.promised.promise((app, partitions), self.settings.partitions_max, apps)
     }
 
     /// What an app is called. One that was looked up before is known also when nothing can be

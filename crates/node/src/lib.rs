@@ -9,6 +9,7 @@ mod direct;
 mod hosted;
 mod node;
 mod partition;
+mod promised;
 mod reads;
 mod reply;
 mod row_cache;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{Outcome, partition_of_id, partition_of_name};
 use seriatim_storage::{CommitError, Schema, Store};
+use seriatim_types::limits::PARTITIONS_MAX;
 use seriatim_types::{
     AppId, Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef,
     WorkspaceRef,
@@ -118,6 +119,19 @@ impl Node {
         timeout: Duration,
     ) -> Result<Reply, AskError> {
         let deadline = after(timeout);
+        let _promise = match &request {
+            // More than an app may have is refused for that.
+            DefineRequest::App { partitions, .. } if *partitions <= PARTITIONS_MAX => {
+                match self.hosted.promise(app, *partitions)? {
+                    Ok(promise) => Some(promise),
+                    Err(refusal) => return Ok(Reply::Applied(Outcome::Refused(refusal))),
+                }
+            }
+            DefineRequest::App { .. }
+            | DefineRequest::Kind { .. }
+            | DefineRequest::Sequence { .. }
+            | DefineRequest::Record { .. } => None,
+        };
         let body = Body::Define(Define { app: app.clone(), request });
         let reply = self.ask(SYSTEM, body, deadline, timeout)?;
         let Reply::Applied(Outcome::Defined { app: id, version, is_new }) = &reply else {

@@ -10,6 +10,8 @@ const DUE_ITEMS_MAX: usize = TICK_ITEMS_MAX / 2;
 /// Settings of a node's partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
+    /// Partitions of all apps together beyond which no app is made.
+    pub partitions_max: usize,
     /// Entries that one commit may hold, at least 1.
     pub batch_entries_max: usize,
     /// Bytes of writes at which a commit takes no more entries. One entry may come on top, and storage
@@ -49,6 +51,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            partitions_max: 4096,
             batch_entries_max: 256,
             commit_bytes: 8 * 1024 * 1024,
             queue_max: 4096,

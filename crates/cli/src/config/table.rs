@@ -126,6 +126,9 @@ pub(super) const TABLE: &[Setting] = settings! {
     server.end_within: Time(1..=HOUR),
         "How long answers in flight may take once the server is to end.";
 
+    node.partitions_max: Count(1..=16_384),
+        "Partitions of all apps together, a thread each. An app that would bring more is refused as \
+         TOO_LARGE. Those that are there are served.";
     node.batch_entries_max: Count(1..=4096),
         "Entries that one commit may hold.";
     node.commit_bytes: Bytes(1..=32 * MIB),

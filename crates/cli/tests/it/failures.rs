@@ -28,7 +28,7 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
             "UNKNOWN_KIND",
             "seriatim app definitions",
         ),
-        (&["record", "get", "shop", "store-1", "7"], "RECORD_NOT_FOUND", ""),
+        (&["record", "get", "shop", "store-1", "7"], "RECORD_NOT_FOUND", "seriatim record list"),
         (
             &["record", "list", "shop", "store-1", "nope"],
             "UNKNOWN_KIND",

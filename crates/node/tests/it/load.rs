@@ -16,6 +16,7 @@ use seriatim_storage::Batch;
 use seriatim_storage::faulty::FaultyStore;
 use seriatim_storage::memory::MemoryStore;
 use seriatim_testkit::core::{command, events, name};
+use seriatim_types::limits::PARTITIONS_MAX;
 use seriatim_types::{
     AppId, Incarnation, Key, KindId, PartitionId, PartitionOffset, PartitionRef, Time, WorkspaceId,
     WorkspaceRef, WorkspaceRow,
@@ -23,7 +24,7 @@ use seriatim_types::{
 
 use crate::faults::full_at_times;
 use crate::gate::Gate;
-use crate::node::{PATIENCE, ask, receipt, send, set_up};
+use crate::node::{PATIENCE, app, ask, receipt, send, set_up};
 
 fn open(gate: &Gate, settings: Settings) -> Node {
     let node = Node::open(gate.store.clone(), Arc::new(SystemClock::new()), settings);
@@ -309,4 +310,44 @@ fn rows_that_do_not_fit_stop_their_partition_and_say_so() {
         assert_eq!(receipt(&replies[1]).first_offset.get(), 1, "others go on");
         assert!(!node.is_ready());
     }
+}
+
+/// Some twenty apps of a thousand partitions ended the process for lack of stacks, and every start on
+/// the same data after it.
+#[test]
+fn an_app_is_refused_whose_partitions_would_be_too_many_for_the_node() {
+    let store = Arc::new(MemoryStore::new(&schema()));
+    let settings = Settings { partitions_max: 10, ..Settings::default() };
+    let node = Node::open(store.clone(), Arc::new(SystemClock::new()), settings);
+    assert!(node.wait_until_ready(PATIENCE));
+    let make = |node: &Node, named: &str, partitions| {
+        let reply = node.define(&name(named), app(partitions), PATIENCE).unwrap();
+        if let Reply::Applied(Outcome::Refused(refusal)) = &reply {
+            return Err(refusal.code());
+        }
+        let Reply::Applied(Outcome::Defined { is_new, .. }) = reply else {
+            panic!("it is there, or not: {reply:?}");
+        };
+        Ok(is_new)
+    };
+    // Nobody gets what another one is being given.
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let makers = ["a", "b", "c", "d", "e"].map(|named| scope.spawn(|| make(&node, named, 3)));
+        makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+    });
+    let made = outcomes.iter().filter(|outcome| **outcome == Ok(true)).count();
+    let refused = outcomes.iter().filter(|outcome| **outcome == Err("TOO_LARGE")).count();
+    assert_eq!((made, refused), (3, 2));
+    assert_eq!(make(&node, "f", 2), Err("TOO_LARGE"));
+    assert_eq!(make(&node, "f", 1), Ok(true), "exactly as many as may be");
+    assert_eq!(make(&node, "f", 1), Ok(false), "it is there");
+    assert_eq!(make(&node, "f", 2), Err("APP_EXISTS"));
+    assert_eq!(make(&node, "g", PARTITIONS_MAX + 1), Err("INVALID_ARGUMENT"));
+    node.shutdown(PATIENCE).unwrap();
+    // What is there is served, whatever is set later.
+    let settings = Settings { partitions_max: 1, ..Settings::default() };
+    let node = Node::open(store, Arc::new(SystemClock::new()), settings);
+    assert!(node.wait_until_ready(PATIENCE));
+    assert_eq!(node.partitions().len(), 11, "those of the apps and the system's own");
+    assert_eq!(make(&node, "f", 1), Ok(false));
 }

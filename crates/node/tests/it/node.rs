@@ -42,9 +42,10 @@ fn define(node: &Node, request: DefineRequest) -> Outcome {
     outcome
 }
 
-fn app() -> DefineRequest {
+/// A request for an app with so many partitions.
+pub(crate) fn app(partitions: u16) -> DefineRequest {
     DefineRequest::App {
-        partitions: 3,
+        partitions,
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(86_400_000),
@@ -54,7 +55,7 @@ fn app() -> DefineRequest {
 }
 
 pub(crate) fn set_up(node: &Node) {
-    define(node, app());
+    define(node, app(3));
     define(
         node,
         DefineRequest::Record { name: name("order"), class: RecordClass::C, singleton: false },
@@ -241,7 +242,7 @@ fn definitions_reach_their_partitions_across_a_crash_in_the_middle() {
     while system.state() != State::Serving {
         run(&mut system);
     }
-    for request in std::iter::once(app()).chain(kinds) {
+    for request in std::iter::once(app(3)).chain(kinds) {
         let define = Define { app: name("shop"), request };
         assert!(system.take(Body::Define(define), 0).is_ok());
         run(&mut system);
@@ -262,7 +263,7 @@ fn definitions_reach_their_partitions_across_a_crash_in_the_middle() {
 fn definitions_that_are_asked_for_at_once_all_reach_every_partition() {
     let disk = MemoryDisk::new();
     let node = open(&disk);
-    define(&node, app());
+    define(&node, app(3));
     std::thread::scope(|scope| {
         for index in 0..16 {
             let node = &node;

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Each connection holds a handle of the process, and a store that finds no handle left has to
-//! stop. So the next one waits to be accepted, and one that asks nothing loses its place.
+//! stop. So the next one waits to be accepted, and one that asks nothing, or reads nothing of what it
+//! has asked for, loses its place.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -27,7 +28,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 use tonic::codegen::Service;
 
 use crate::settings::Settings;
@@ -43,8 +44,13 @@ const LINGER: Duration = Duration::from_secs(1);
 const HEADER_BYTES_LEAST: usize = 8 * 1024;
 
 /// What a client may send before it is read: of one stream, and of one connection.
-const STREAM_WINDOW_BYTES: u32 = 1024 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
+///
+/// The framework ends a connection whose unread pieces are too many for their size: each that is
+/// below 256 bytes counts for what it lacks, and all may come to half of the connection's window. So
+/// streams that are not read, each full of the smallest commands in pieces of their own, are held
+/// back by their windows first: eight of them.
+const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
 /// A socket, and what is answered on it.
 pub(crate) struct Connections {
@@ -68,7 +74,15 @@ impl Connections {
             let connection = tokio::select! {
                 _ = &mut ended => break,
                 Some(_) = open.join_next() => continue,
-                connection = accept(&listener, &places, &is_ending) => connection,
+                connection = accept(&listener, &places) => connection,
+            };
+            let (stream, place) = connection;
+            let connection = Connection {
+                stream,
+                unread: Unread::new(settings.unread_within),
+                ending: is_ending.clone(),
+                linger: None,
+                _place: place,
             };
             open.spawn(converse(
                 builder.clone(),
@@ -106,11 +120,11 @@ fn builder(settings: &Settings) -> Builder {
     builder
 }
 
+/// The next connection, once there is a place for it.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-    ending: &watch::Receiver<bool>,
-) -> Connection {
+) -> (TcpStream, OwnedSemaphorePermit) {
     let place = places.clone().acquire_owned().await.expect("places are never closed");
     loop {
         match listener.accept().await {
@@ -118,8 +132,7 @@ async fn accept(
                 // Answers are whole when they are written, so waiting for more only delays them.
                 // A connection that is gone already shows when it is read.
                 drop(stream.set_nodelay(true));
-                let ending = ending.clone();
-                return Connection { stream, ending, linger: None, _place: place };
+                return (stream, place);
             }
             Err(error) if is_of_the_client(&error) => {}
             Err(_) => tokio::time::sleep(ACCEPT_AGAIN).await,
@@ -170,9 +183,44 @@ async fn converse(
 /// A connection, and the place that it gives back when it ends.
 struct Connection {
     stream: TcpStream,
+    unread: Unread,
     ending: watch::Receiver<bool>,
     linger: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
+}
+
+/// How long nothing can be written, because the client reads nothing.
+struct Unread {
+    within: Duration,
+    is_waiting: bool,
+    /// Fires when it has been too long. Kept for the next time.
+    too_long: Option<Pin<Box<Sleep>>>,
+}
+
+impl Unread {
+    fn new(within: Duration) -> Self {
+        Self { within, is_waiting: false, too_long: None }
+    }
+
+    /// What came of an attempt to write: an error, if the first one that had to wait is too long ago.
+    fn check<T>(
+        &mut self,
+        task: &mut TaskContext<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        let was_waiting = std::mem::replace(&mut self.is_waiting, written.is_pending());
+        if written.is_ready() {
+            return written;
+        }
+        let now = Instant::now();
+        let until = now.checked_add(self.within).unwrap_or(now);
+        let too_long =
+            self.too_long.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if !was_waiting {
+            too_long.as_mut().reset(until);
+        }
+        too_long.as_mut().poll(task).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
 }
 
 impl AsyncRead for Connection {
@@ -191,7 +239,8 @@ impl AsyncWrite for Connection {
         task: &mut TaskContext<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(task, bytes)
+        let written = Pin::new(&mut self.stream).poll_write(task, bytes);
+        self.unread.check(task, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
@@ -224,7 +273,8 @@ impl AsyncWrite for Connection {
         task: &mut TaskContext<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(task, parts)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(task, parts);
+        self.unread.check(task, written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use seriatim_json::Invalid;
 use seriatim_json::write::{self, Fact};
+use seriatim_json::{Invalid, Problem};
 
 use crate::answer;
 use crate::codes::meaning;
@@ -130,6 +130,12 @@ impl Outcome {
 impl From<Invalid> for ApiError {
     fn from(invalid: Invalid) -> Self {
         let error = Self::new(invalid.code(), invalid.to_string());
+        // The request as a whole is no field.
+        if let Problem::TooLarge { max, .. } = invalid.problem
+            && invalid.field.is_empty()
+        {
+            return error.with("limit", Fact::Number(max.into()));
+        }
         error.with("field", Fact::Text(invalid.field))
     }
 }

@@ -24,6 +24,9 @@ pub struct Settings {
     pub header_bytes_max: usize,
     /// How long a client may take for the body of a request. Streams have no end in time.
     pub body_within: Duration,
+    /// How long a client may read nothing while something is to be written to it. Then its connection
+    /// is closed.
+    pub unread_within: Duration,
     /// How many requests may be open at the same time on one connection of HTTP/2.
     pub streams_per_connection_max: u32,
     /// How many subscriptions may be open at the same time.
@@ -52,6 +55,7 @@ impl Default for Settings {
             headers_max: 100,
             header_bytes_max: 64 * 1024,
             body_within: Duration::from_secs(30),
+            unread_within: Duration::from_secs(60),
             streams_per_connection_max: 256,
             subscriptions_max: 1100,
             stream_in_flight_max: 2048,

@@ -108,6 +108,9 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Bytes that the head of a request may have.";
     server.body_within: Time(SECOND..=HOUR),
         "How long a client may take for the body of a request. Streams have no end in time.";
+    server.unread_within: Time(SECOND..=HOUR),
+        "How long a client may read nothing while something is to be written to it. Then its \
+         connection is closed.";
     server.streams_per_connection_max: Count(1..=100_000),
         "Requests that may be open at the same time on one connection of HTTP/2.";
     server.subscriptions_max: Count(1..=100_000),

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use seriatim_api as proto;
 use seriatim_api::command_service_server::CommandService;
 use seriatim_types::Time;
-use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::stream::SubmitStream;
-use super::{read, timeout, write};
+use super::timeout::timeout;
+use super::{read, write};
 use crate::asked::{name, workspace};
 use crate::commands::{Place, carry_out, command, counted};
 use crate::context::Context;
@@ -30,7 +30,8 @@ impl CommandService for Commands {
     ) -> Result<Response<proto::SubmitResponse>, Status> {
         let began = Instant::now();
         let answered = async {
-            let deadline = self.deadline(request.metadata(), request.get_ref().deadline_ms)?;
+            let patience = timeout(request.metadata().as_ref())?;
+            let deadline = self.deadline(patience, request.get_ref().deadline_ms)?;
             let asked = request.into_inner();
             let (app, workspace) = (name("app", &asked.app)?, workspace(&asked.workspace)?);
             let (key, client) = (read::key(&asked.key)?, read::client(&asked.client)?);
@@ -64,16 +65,21 @@ impl CommandService for Commands {
 impl Commands {
     /// The deadline of a command: its own, or the moment at which the client gives up if that is
     /// earlier. So nothing is written for a client that has been told that it was too late.
-    fn deadline(&self, metadata: &MetadataMap, own: Option<u64>) -> Result<Option<Time>, ApiError> {
+    fn deadline(
+        &self,
+        patience: Option<Duration>,
+        own: Option<u64>,
+    ) -> Result<Option<Time>, ApiError> {
         let own = read::deadline(own)?;
-        let timeout = timeout::timeout(metadata)?;
         // A clock that is not believed gives no deadline; the command is turned away for it.
-        let given_up = self.0.clock.now().zip(timeout).map(|(now, timeout)| later(now, timeout));
+        let given_up = self.0.clock.now().zip(patience).map(|(now, it)| last_within(now, it));
         Ok(own.into_iter().chain(given_up).min())
     }
 }
 
-fn later(now: Time, duration: Duration) -> Time {
+/// The last millisecond that has ended when a time from now on is over. What is carried out in a
+/// deadline's own millisecond is in time.
+fn last_within(now: Time, duration: Duration) -> Time {
     let ms = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
-    Time(now.0.saturating_add(ms))
+    Time(now.0.saturating_add(ms).saturating_sub(1))
 }

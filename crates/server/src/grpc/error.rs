@@ -14,9 +14,11 @@ use bytes::Bytes;
 use prost::Message;
 use seriatim_api::rpc::{self, Any, ErrorInfo, RetryInfo};
 use seriatim_api::{Error, Outcome as OutcomeWord};
-use seriatim_json::write;
+use seriatim_json::write::{self, Fact};
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use super::MESSAGE_BYTES_MAX;
 use crate::codes::meaning;
 use crate::error::{ApiError, Outcome};
 
@@ -29,20 +31,25 @@ const DOMAIN: &str = "seriatim";
 
 impl From<ApiError> for Status {
     fn from(error: ApiError) -> Self {
-        let code = meaning(error.code).grpc;
-        let retry_after = error.retry_after;
-        let told = message(shortened(error));
-        let info = ErrorInfo { reason: told.code.clone(), domain: DOMAIN.to_owned() };
-        let mut details =
-            vec![Any::of("seriatim.v1.Error", &told), Any::of("google.rpc.ErrorInfo", &info)];
-        if let Some(after) = retry_after {
-            let retry_delay = Some(duration(after));
-            details.push(Any::of("google.rpc.RetryInfo", &RetryInfo { retry_delay }));
-        }
-        let message = told.message;
-        let status = rpc::Status { code: code as i32, message: message.clone(), details };
-        Status::with_details(code, message, Bytes::from(status.encode_to_vec()))
+        status_of(meaning(error.code).grpc, error, MetadataMap::new())
     }
+}
+
+/// An error under a code of gRPC.
+pub(super) fn status_of(code: Code, error: ApiError, metadata: MetadataMap) -> Status {
+    let retry_after = error.retry_after;
+    let told = message(shortened(error));
+    let info = ErrorInfo { reason: told.code.clone(), domain: DOMAIN.to_owned() };
+    let mut details =
+        vec![Any::of("seriatim.v1.Error", &told), Any::of("google.rpc.ErrorInfo", &info)];
+    if let Some(after) = retry_after {
+        let retry_delay = Some(duration(after));
+        details.push(Any::of("google.rpc.RetryInfo", &RetryInfo { retry_delay }));
+    }
+    let message = told.message;
+    let status = rpc::Status { code: code as i32, message: message.clone(), details };
+    let details = Bytes::from(status.encode_to_vec());
+    Status::with_details_and_metadata(code, message, details, metadata)
 }
 
 fn shortened(mut error: ApiError) -> ApiError {
@@ -95,7 +102,8 @@ pub(super) fn unreadable(status: &Status) -> ApiError {
     }
     let is_size = matches!(status.code(), Code::OutOfRange | Code::ResourceExhausted);
     if is_size {
-        ApiError::new("TOO_LARGE", message)
+        let limit = Fact::Number(u64::try_from(MESSAGE_BYTES_MAX).unwrap_or(u64::MAX));
+        ApiError::new("TOO_LARGE", message).with("limit", limit)
     } else {
         ApiError::invalid("message", message)
     }

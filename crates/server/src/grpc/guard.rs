@@ -5,6 +5,7 @@
 //! fault. Errors of ours have details and its own have none, so nothing has to be guessed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -13,10 +14,15 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use tonic::{Code, Status};
 
-use super::error::unreadable;
+use super::error::{status_of, unreadable};
 use super::timed::Timed;
+use super::timeout::timeout;
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::refusals::late;
+
+/// A command has its own end in time, and says for certain whether it was written.
+const SUBMIT: &str = "/Submit";
 
 /// Methods whose requests are streams, which have no end in time.
 const STREAMS: [&str; 2] = ["/SubmitStream", "/ServerReflectionInfo"];
@@ -41,7 +47,19 @@ pub(super) async fn guard(
     let is_stream = STREAMS.iter().any(|method| path.ends_with(method));
     let within = context.settings.body_within;
     let timed = |body| if is_stream { body } else { Body::new(Timed::new(body, within)) };
-    let response = next.run(request.map(timed)).await;
+    let patience = match timeout(request.headers()) {
+        Ok(patience) => patience,
+        Err(error) => return refused(&path, error),
+    };
+    let answered = next.run(request.map(timed));
+    let response = match patience.filter(|_| !path.ends_with(SUBMIT)) {
+        None => answered.await,
+        // The answer of a stream begins at once, and its caller ends it when it likes.
+        Some(within) => match tokio::time::timeout(within, answered).await {
+            Ok(response) => response,
+            Err(_) => return refused(&path, given_up(&path, within)),
+        },
+    };
     match Status::from_header_map(response.headers()) {
         Some(status) if status.code() != Code::Ok && status.details().is_empty() => {
             explained(&path, status)
@@ -56,6 +74,12 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
+/// The caller waits no longer. A read can be asked again; what came of a definition is not known.
+fn given_up(path: &str, within: Duration) -> ApiError {
+    let message = format!("not answered within {} ms, as was asked for", within.as_millis());
+    if is_write(path) { late(message) } else { ApiError::unsent(message) }
+}
+
 /// There is no such method.
 pub(crate) fn unknown(path: &str) -> Response {
     written(no_method(path).into())
@@ -63,16 +87,29 @@ pub(crate) fn unknown(path: &str) -> Response {
 
 /// Why a method is not called.
 pub(crate) fn refused(path: &str, error: ApiError) -> Response {
+    written(told(path, error).into())
+}
+
+/// What a method says of an error.
+fn told(path: &str, error: ApiError) -> ApiError {
+    if is_write(path) { error.of_write() } else { error }
+}
+
+fn is_write(path: &str) -> bool {
     let method = path.rsplit('/').next().unwrap_or_default();
-    let is_write = WRITES.iter().any(|verb| method.starts_with(verb));
-    written(if is_write { error.of_write().into() } else { error.into() })
+    WRITES.iter().any(|verb| method.starts_with(verb))
 }
 
 fn explained(path: &str, status: Status) -> Response {
     match (status.code(), status.message()) {
         (Code::Unimplemented, "") => refused(path, no_method(path)),
-        // Compression that is not supported has to have this code.
-        (Code::Unimplemented, _) => written(status),
+        // Compression that is not supported has to have this code, and a header that says what is.
+        (Code::Unimplemented, _) => {
+            let why = "messages are read as they are: send them without compression";
+            let error = told(path, ApiError::invalid("grpc-encoding", why));
+            let (code, metadata) = (status.code(), status.metadata().clone());
+            written(status_of(code, error, metadata))
+        }
         _ => refused(path, unreadable(&status)),
     }
 }

@@ -53,10 +53,14 @@ impl health_server::Health for Health {
                 if last.replace(now) != Some(now) && states.send(Ok(said(now))).await.is_err() {
                     return;
                 }
+                // Said for the last time.
+                if *context.ending.borrow() {
+                    return;
+                }
                 tokio::select! {
                     () = tokio::time::sleep(LOOK_EVERY) => {}
                     () = states.closed() => return,
-                    () = context.ended() => return,
+                    () = context.ended() => {}
                 }
             }
         });

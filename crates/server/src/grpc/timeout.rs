@@ -2,16 +2,22 @@
 
 use std::time::Duration;
 
-use tonic::metadata::MetadataMap;
+use axum::http::HeaderMap;
 
 use crate::error::ApiError;
 
+const HEADER: &str = "grpc-timeout";
+
 /// The time that a client gives a call: at most 8 digits and a unit, or nothing.
-pub(super) fn timeout(metadata: &MetadataMap) -> Result<Option<Duration>, ApiError> {
-    let Some(value) = metadata.get("grpc-timeout") else { return Ok(None) };
+pub(super) fn timeout(headers: &HeaderMap) -> Result<Option<Duration>, ApiError> {
+    let mut values = headers.get_all(HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    if values.next().is_some() {
+        return Err(ApiError::invalid(HEADER, "is given more than once"));
+    }
     let read = value.to_str().ok().and_then(read);
     let timeout = read.ok_or_else(|| {
-        ApiError::invalid("grpc-timeout", "must be 1 to 8 digits and one of H, M, S, m, u and n")
+        ApiError::invalid(HEADER, "must be 1 to 8 digits and one of H, M, S, m, u and n")
     })?;
     Ok(Some(timeout))
 }

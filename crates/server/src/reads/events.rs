@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seriatim_core::Committed;
 use seriatim_node::{Log, Reader, View};
@@ -38,8 +38,12 @@ pub(crate) async fn list<T: Send + 'static>(
     span: Span,
     write: impl Fn(&Committed, &str, PartitionId) -> T + Send + 'static,
 ) -> Result<Listed<T>, ApiError> {
+    let mut read = read;
     if !span.wait.is_zero() {
+        let began = Instant::now();
         wait_for(&read.context, read.partition, &read.log, span.from.max(1), span.wait).await?;
+        // One time for both.
+        read.wait.within = Some(span.wait.saturating_sub(began.elapsed()));
     }
     read.wait().await?;
     let LogRead { context, log, partition, .. } = read;

@@ -88,7 +88,7 @@ fn a_message_that_is_too_large_is_said_to_be() {
     let grpc = world.grpc();
     let huge = vec![0; 2 * 1024 * 1024 + 1];
     let body = failed(send(&grpc, SUBMIT, &huge), Code::ResourceExhausted, "TOO_LARGE");
-    assert_eq!(body["outcome"], "refused");
+    assert_eq!((&body["outcome"], &body["limit"]), (&json!("refused"), &json!(2 * 1024 * 1024)));
     let value = |bytes: usize| {
         let value_json = format!("\"{}\"", "x".repeat(bytes)).into();
         let set = Set { key: "k".to_owned(), value_json, ..Set::default() };
@@ -106,7 +106,8 @@ fn a_message_that_is_too_large_is_said_to_be() {
     let body = failed(one, Code::ResourceExhausted, "TOO_LARGE");
     assert_eq!(body["field"], "events[0].changes[0].set.value");
     let many = grpc.submit(large((0..3).map(|_| value(400_000)).collect()));
-    assert_eq!(failed(many, Code::ResourceExhausted, "TOO_LARGE")["field"], "");
+    let body = failed(many, Code::ResourceExhausted, "TOO_LARGE");
+    assert_eq!((&body["limit"], &body["field"]), (&json!(1024 * 1024), &json!(null)));
     assert_eq!(world.last_offset(), 0);
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use prost::Message;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
+use seriatim_api::{DefineKindRequest, GetHeadRequest, WorkspaceAsked};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::CallKind;
@@ -24,6 +25,8 @@ use crate::raw::Raw;
 use crate::world::{NOTED, PATIENCE, World, error, key};
 
 const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
+const HEAD: &str = "/seriatim.v1.ReadService/GetHead";
+const DEFINE_KIND: &str = "/seriatim.v1.AppService/DefineKind";
 const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
 
 fn world(settings: Settings) -> World {
@@ -246,17 +249,83 @@ fn the_time_that_a_client_waits_is_the_deadline_of_its_command() {
         let answer = raw.call(SUBMIT, &[("grpc-timeout", timeout)], &request.encode_to_vec());
         answer.status().map(|status| (status.code(), crate::grpc::error(&status)))
     };
-    // One that comes in the millisecond in which it was sent is in time.
-    let (number, (code, body)) =
-        (1..10_000).find_map(|number| submit("0m", number).map(|late| (number, late))).unwrap();
-    assert_eq!(code, Code::DeadlineExceeded);
-    assert_eq!(body["outcome"], "not_written", "it came too late: {body}");
-    assert_eq!(submit("50S", number), None);
+    for nothing in ["0m", "0n", "1n", "999u", "0H"] {
+        let (code, body) = submit(nothing, 1).unwrap();
+        assert_eq!(code, Code::DeadlineExceeded, "{nothing}");
+        assert_eq!(body["outcome"], "not_written", "whoever waits so long has given up: {body}");
+    }
+    assert_eq!(submit("50S", 1), None);
     gate.set(Way::Held(CallKind::Sync));
-    let (code, body) = submit("10m", number + 1).unwrap();
+    let (code, body) = submit("10m", 2).unwrap();
     assert_eq!(code, Code::DeadlineExceeded);
     assert_eq!(body["outcome"], "unknown", "it was on its way: {body}");
     gate.set(Way::Free);
-    assert_eq!(submit("50S", number + 1), None);
-    assert_eq!(world.last_offset(), number + 1);
+    assert_eq!(submit("50S", 2), None);
+    assert_eq!(world.last_offset(), 2);
+}
+
+/// Reads waited as long as they liked, and what was no time at all was overlooked there.
+#[test]
+fn every_method_ends_when_its_caller_waits_no_longer() {
+    let (gate, store) = Gate::store(Way::Free);
+    let world = World::ready(store, NodeSettings::default(), Settings::default());
+    world.define_shop();
+    let mut raw = Raw::connect(&world);
+    let mut call = |path: &str, headers: &[(&str, &str)], message: Vec<u8>| {
+        let status = raw.call(path, headers, &message).status().unwrap();
+        (status.code(), crate::grpc::error(&status))
+    };
+    let asked = Some(WorkspaceAsked {
+        app: "shop".to_owned(),
+        workspace: "store-1".to_owned(),
+        min_offset: 9,
+        wait_ms: Some(60_000),
+    });
+    let head = || GetHeadRequest { asked: asked.clone() }.encode_to_vec();
+    let (code, body) = call(HEAD, &[("grpc-timeout", "50m")], head());
+    assert_eq!((code, &body["retryable"]), (Code::DeadlineExceeded, &json!(true)));
+    assert!(body["outcome"].is_null(), "a read has no outcome: {body}");
+    for wrong in [&["x"][..], &["1S", "1S"], &["1S", "x"]] {
+        let headers: Vec<_> = wrong.iter().map(|it| ("grpc-timeout", *it)).collect();
+        let (code, body) = call(HEAD, &headers, head());
+        assert_eq!((code, &body["field"]), (Code::InvalidArgument, &json!("grpc-timeout")));
+    }
+    gate.set(Way::Held(CallKind::Sync));
+    let kind = DefineKindRequest { app: "shop".to_owned(), kind: "depot".to_owned() };
+    let (code, body) = call(DEFINE_KIND, &[("grpc-timeout", "50m")], kind.encode_to_vec());
+    assert_eq!((code, &body["outcome"]), (Code::DeadlineExceeded, &json!("unknown")));
+    gate.set(Way::Free);
+}
+
+/// Twenty clients that asked for long lists and read nothing had all places for good.
+#[test]
+fn a_client_that_reads_nothing_of_what_it_asked_for_loses_its_place() {
+    let unread_within = Duration::from_millis(100);
+    let world = world(Settings { connections_max: 1, unread_within, ..Settings::default() });
+    let large = "x".repeat(250_000);
+    for number in 1..=4 {
+        let body = format!(r#"{{"events":[{{"name":"A","args":{{"a":"{large}"}}}}]}}"#);
+        world.commit(number, &body);
+    }
+    let mut deaf = connect(&world);
+    let list = "GET /v1/apps/shop/workspaces/store-1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    // More than the machine keeps for somebody who does not read.
+    deaf.write_all(list.repeat(50).as_bytes()).unwrap();
+    assert_eq!(world.get("/livez").status, 200);
+    drop(deaf);
+}
+
+/// The framework's own status came without details.
+#[test]
+fn a_message_that_is_compressed_is_refused_with_all_that_an_error_has() {
+    let world = world(Settings::default());
+    let mut raw = Raw::connect(&world);
+    let mut message = crate::raw::framed(b"\x1f\x8b");
+    message[0] = 1;
+    let answer = raw.send(SUBMIT, &[("grpc-encoding", "gzip")], message).unwrap();
+    let status = answer.status().unwrap();
+    let body = crate::grpc::error(&status);
+    assert_eq!(status.code(), Code::Unimplemented, "as gRPC has it");
+    assert_eq!((&body["code"], &body["outcome"]), (&json!("INVALID_ARGUMENT"), &json!("refused")));
+    assert_eq!(body["field"], "grpc-encoding");
 }

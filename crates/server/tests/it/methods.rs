@@ -359,3 +359,19 @@ fn health_is_that_of_the_partitions() {
     let then = grpc.runtime.block_on(watched.message()).unwrap().unwrap();
     assert_eq!(then.status(), ServingStatus::NotServing);
 }
+
+/// Whoever watched was left with the last word, that it serves.
+#[test]
+fn a_server_that_ends_says_so_to_those_who_watch_its_health() {
+    let mut world = World::shop();
+    let channel = world.grpc().channel.clone();
+    let runtime = world.runtime.handle().clone();
+    let mut health = HealthClient::new(channel);
+    let watch = health.watch(HealthCheckRequest { service: String::new() });
+    let mut watched = runtime.block_on(watch).unwrap().into_inner();
+    let mut next = || runtime.block_on(watched.message()).unwrap().map(|it| it.status());
+    assert_eq!(next(), Some(ServingStatus::Serving));
+    world.begin_to_end();
+    assert_eq!(next(), Some(ServingStatus::NotServing));
+    assert_eq!(next(), None);
+}

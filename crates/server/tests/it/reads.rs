@@ -1,6 +1,7 @@
 //! Reads of a workspace and of a partition.
 
 use std::thread;
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use seriatim_merkle::{verify_consistency, verify_inclusion};
@@ -222,6 +223,17 @@ fn a_read_with_min_offset_waits_for_it() {
     let not_yet = error(&world.read("store-1", "head?min_offset=3&wait_ms=1"), 504, "NOT_YET");
     assert_eq!((&not_yet["last"], &not_yet["retryable"]), (&json!(2), &json!(true)));
     assert!(not_yet["outcome"].is_null(), "a read has no outcome");
+}
+
+/// It was waited for twice: once for the first event of the list, and once more for the offset.
+#[test]
+fn a_list_that_asks_for_an_offset_waits_as_long_as_it_says() {
+    let world = World::shop();
+    let began = Instant::now();
+    let late = world.read("store-1", "events?from=50&min_offset=50&wait_ms=3000");
+    error(&late, 504, "NOT_YET");
+    let waited = began.elapsed();
+    assert!((3000..5900).contains(&waited.as_millis()), "{waited:?}");
 }
 
 #[test]

@@ -137,6 +137,20 @@ fn filled(path: &str) -> String {
     parts.iter().fold(path.to_owned(), |path, (part, text)| path.replace(part, text))
 }
 
+/// They were answered everywhere, and listed for some.
+#[test]
+fn what_every_request_can_be_refused_for_is_listed_for_every_endpoint() {
+    let world = World::shop();
+    let evil = [("Origin", "http://evil.example")];
+    for ((method, path), said) in of_document(&document(&world)) {
+        for (query, headers) in [("", &evil[..]), ("?zzz=1", &[]), ("", &[("Host", "twice")])] {
+            let answer = world.send(&method, &format!("{}{query}", filled(&path)), headers, "{}");
+            let status = answer.status.to_string();
+            assert!(said.statuses.contains(&status), "{method} {path}{query}: {status}");
+        }
+    }
+}
+
 #[test]
 fn every_endpoint_takes_the_methods_and_the_parameters_of_the_document() {
     let world = World::shop();

@@ -1,17 +1,21 @@
 //! Many commands over one stream.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use seriatim_api::stream_response::Outcome;
-use seriatim_api::{StreamRequest, StreamResponse, SubmitRequest};
+use seriatim_api::{ListAppsRequest, StreamRequest, StreamResponse, SubmitRequest};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault};
 use seriatim_storage::memory::MemoryStore;
 use tokio::sync::mpsc;
 use tonic::Streaming;
+use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
 
 use crate::failures::{Gate, Way};
@@ -255,6 +259,54 @@ fn what_is_in_flight_is_bounded_and_the_rest_waits_to_be_read() {
     gate.set(Way::Free);
     for number in 1..=200 {
         assert_eq!(pipe.next(), Some((number, Ok(number))));
+    }
+}
+
+/// Requests that come one at a time, so that each is a piece of its own on the connection.
+struct OneByOne {
+    left: std::ops::RangeInclusive<u64>,
+    is_turn: bool,
+    sent: Arc<AtomicU64>,
+}
+
+impl Stream for OneByOne {
+    type Item = StreamRequest;
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<StreamRequest>> {
+        self.is_turn = !self.is_turn;
+        if !self.is_turn {
+            task.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Some(id) = self.left.next() else { return Poll::Ready(None) };
+        self.sent.store(id, Ordering::Relaxed);
+        let request = if id == 1 { request("store-1", id, NOTED) } else { same(id, NOTED) };
+        Poll::Ready(Some(StreamRequest { id, generation: 0, request: Some(request) }))
+    }
+}
+
+/// The connection was ended with everything on it, for too many small pieces that nobody had read,
+/// long before its window was full.
+#[test]
+fn a_sender_that_is_too_fast_is_held_back_and_keeps_its_connection() {
+    const COMMANDS: u64 = 20_000;
+    let (gate, store) = Gate::store(Way::Free);
+    let world = world_on(store, NodeSettings::default(), Settings::default());
+    let (grpc, sent) = (world.grpc(), Arc::new(AtomicU64::new(0)));
+    gate.set(Way::Held(CallKind::Sync));
+    let requests = OneByOne { left: 1..=COMMANDS, is_turn: false, sent: sent.clone() };
+    let mut answers = grpc.wait(grpc.commands().submit_stream(requests)).unwrap();
+    // Asked on the same connection, until nothing more is sent meanwhile.
+    let mut before = 0;
+    while sent.load(Ordering::Relaxed) > before || before == 0 {
+        before = sent.load(Ordering::Relaxed);
+        grpc.wait(grpc.apps().list_apps(ListAppsRequest {})).expect("the connection is there");
+    }
+    assert!(before < COMMANDS, "it is held back: {before}");
+    gate.set(Way::Free);
+    for id in 1..=COMMANDS {
+        let answer = grpc.runtime.block_on(answers.message()).unwrap().unwrap();
+        assert!(answer.id == id && matches!(answer.outcome, Some(Outcome::Done(_))), "{answer:?}");
     }
 }
 

@@ -128,27 +128,46 @@ impl Asked {
         Ok(self.header(name)?.ok_or_else(missing)?)
     }
 
-    /// Whether the caller wants to follow a log.
+    /// Whether the caller wants to follow a log: a stream is named, and no list is liked better.
     pub(crate) fn wants_stream(&self) -> bool {
         let accepted = self.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        accepted.flat_map(|text| text.split(',')).any(is_stream)
+        let all: Vec<(&str, u16)> =
+            accepted.flat_map(|text| text.split(',')).map(accepted_type).collect();
+        let weight = |kind: &str| {
+            let named = all.iter().filter(|(named, _)| named.eq_ignore_ascii_case(kind));
+            named.map(|(_, weight)| *weight).max()
+        };
+        let stream = weight("text/event-stream").unwrap_or(0);
+        stream > 0 && Some(stream) >= weight("application/json")
     }
 
     /// The whole body, if it comes in time. One that is too large is not read to its end, nor at all
     /// if it says so.
     pub(crate) async fn body(&self, body: Body, within: Duration) -> Result<Bytes, ApiError> {
+        if !self.header("Content-Encoding")?.is_none_or(|it| it.eq_ignore_ascii_case("identity")) {
+            let why = "bodies are read as they are: send them without compression";
+            return Err(ApiError::invalid("Content-Encoding", why));
+        }
         let read = tokio::time::timeout(within, whole_body(body)).await;
         read.unwrap_or_else(|_| Err(ApiError::unsent(late("body", within))))
     }
 }
 
-/// Whether a type that a caller names is that of streams. One with the weight 0 is not wanted.
-fn is_stream(accepted: &str) -> bool {
+/// A type that a caller names, and its weight from 0 to 1000: 0 is not wanted. What is no weight
+/// is none.
+fn accepted_type(accepted: &str) -> (&str, u16) {
     let mut parts = accepted.split(';').map(str::trim);
-    let is_stream = parts.next().is_some_and(|it| it.eq_ignore_ascii_case("text/event-stream"));
+    let kind = parts.next().unwrap_or_default();
     let weight = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-    let is_zero = weight.is_some_and(|it| it.chars().all(|digit| matches!(digit, '0' | '.')));
-    is_stream && !is_zero
+    (kind, weight.and_then(thousandths).unwrap_or(1000))
+}
+
+/// A number from 0 to 1 with at most three digits behind the point.
+fn thousandths(weight: &str) -> Option<u16> {
+    let (whole, rest) = weight.split_once('.').unwrap_or((weight, ""));
+    let rest = rest.get(..rest.len().min(3))?;
+    let digits = format!("{whole}{rest:0<3}");
+    digits.parse().ok().filter(|weight| *weight <= 1000)
 }
 
 async fn whole_body(body: Body) -> Result<Bytes, ApiError> {

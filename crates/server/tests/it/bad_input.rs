@@ -320,3 +320,16 @@ fn no_request_brings_the_server_down_or_leaves_a_trace() {
     assert_eq!(world.last_offset(), 0);
     assert_eq!(world.get("/readyz").status, 200);
 }
+
+/// It was read as JSON, and so called none.
+#[test]
+fn a_body_that_is_compressed_is_refused_for_that() {
+    let world = World::shop();
+    let send = |encoding: &str| {
+        let headers = [("Content-Encoding", encoding)];
+        world.send("POST", "/v1/apps", &headers, r#"{"name":"depot"}"#)
+    };
+    let body = error(&send("gzip"), 400, "INVALID_ARGUMENT");
+    assert_eq!(body["field"], "Content-Encoding");
+    assert_eq!(send("Identity").status, 201);
+}

@@ -99,9 +99,14 @@ fn who_does_not_want_a_stream_gets_a_list() {
         ("text/event-stream;q=0", list),
         ("text/event-stream ; q=0.000", list),
         ("text/event-streams", list),
+        ("text/event-stream;q=0.899, application/json; q=0.9", list),
+        ("application/json;q=0.5, text/event-stream", stream),
+        ("application/json, text/event-stream", stream),
+        ("text/event-stream;q=0.5, */*", stream),
+        ("text/event-stream;q=nonsense", stream),
         ("*/*", list),
         ("Text/Event-Stream", stream),
-        ("application/json, text/event-stream;q=0.1", stream),
+        ("application/json, text/event-stream;q=0.1", list),
         ("text/event-stream;q=1", stream),
     ] {
         let mut client = world.client();

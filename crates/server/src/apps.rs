@@ -27,7 +27,7 @@ pub(crate) async fn create(
 ) -> Result<Response, ApiError> {
     let made = async {
         asked.query(&[])?;
-        let body = asked.body(body, context.settings.body_within).await?;
+        let body = asked.body(body, &context).await?;
         make(&context, body).await
     };
     let (settings, is_new) = made.await.map_err(ApiError::of_write)?;

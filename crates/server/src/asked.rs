@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 use std::iter::successors;
 use std::ops::RangeInclusive;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -23,8 +24,10 @@ use seriatim_types::{
     ClientId, EntityKey, Key, NUMBER_MAX, Name, PartitionId, WorkspaceId, WorkspaceRef,
 };
 
+use crate::context::Context;
 use crate::error::ApiError;
 use crate::path;
+use crate::room::Room;
 
 /// A request without its body.
 pub(crate) struct Asked {
@@ -143,12 +146,13 @@ impl Asked {
 
     /// The whole body, if it comes in time. One that is too large is not read to its end, nor at all
     /// if it says so.
-    pub(crate) async fn body(&self, body: Body, within: Duration) -> Result<Bytes, ApiError> {
+    pub(crate) async fn body(&self, body: Body, context: &Context) -> Result<Bytes, ApiError> {
+        let within = context.settings.body_within;
         if !self.header("Content-Encoding")?.is_none_or(|it| it.eq_ignore_ascii_case("identity")) {
             let why = "bodies are read as they are: send them without compression";
             return Err(ApiError::invalid("Content-Encoding", why));
         }
-        let read = tokio::time::timeout(within, whole_body(body)).await;
+        let read = tokio::time::timeout(within, whole_body(body, &context.room)).await;
         read.unwrap_or_else(|_| Err(ApiError::unsent(late("body", within))))
     }
 }
@@ -170,7 +174,7 @@ fn thousandths(weight: &str) -> Option<u16> {
     digits.parse().ok().filter(|weight| *weight <= 1000)
 }
 
-async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
+async fn whole_body(body: Body, room: &Arc<Room>) -> Result<Bytes, ApiError> {
     let limit = COMMAND_BYTES_MAX as usize;
     let too_large = || {
         let error = ApiError::new("TOO_LARGE", format!("the body has more than {limit} bytes"));
@@ -181,6 +185,7 @@ async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
     }
     let mut body = pin!(body);
     let mut read = BytesMut::new();
+    let mut held = room.hold_anyway(0);
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = frame.map_err(|error| broken_body(&error))?;
         let Ok(data) = frame.into_data() else { continue };
@@ -188,6 +193,10 @@ async fn whole_body(body: Body) -> Result<Bytes, ApiError> {
             return too_large();
         }
         read.extend_from_slice(&data);
+        // As a rule a body is whole at once.
+        if !body.is_end_stream() {
+            held.grow_to(read.len())?;
+        }
     }
     Ok(read.freeze())
 }

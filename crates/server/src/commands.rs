@@ -106,7 +106,7 @@ async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Place, Com
     let key = header::key(asked.required_header("Idempotency-Key")?)?;
     let client = header::client(asked.required_header("Client-Id")?)?;
     let deadline = asked.header("Deadline")?.map(header::deadline).transpose()?;
-    let body = seriatim_json::command(&asked.body(body, context.settings.body_within).await?)?;
+    let body = seriatim_json::command(&asked.body(body, context).await?)?;
     let place = Place::of(context, app, workspace)?;
     let command = command(&place, client, key, deadline, body);
     Ok((place, command))

@@ -31,7 +31,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 use tonic::codegen::Service;
 
+use crate::room::Room;
 use crate::settings::Settings;
+use crate::unread::Watch;
 
 /// How long to wait when the machine gives no connection, for lack of handles or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -56,6 +58,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 pub(crate) struct Connections {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
+    /// What is held for clients.
+    pub(crate) room: Arc<Room>,
     pub(crate) settings: Settings,
     /// Whether the server is to end.
     pub(crate) ending: watch::Receiver<bool>,
@@ -64,7 +68,7 @@ pub(crate) struct Connections {
 impl Connections {
     /// Serves until the server ends and all connections have.
     pub(crate) async fn serve(self) {
-        let Self { listener, router, settings, mut ending } = self;
+        let Self { listener, router, room, settings, mut ending } = self;
         let builder = Arc::new(builder(&settings));
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let is_ending = ending.clone();
@@ -84,10 +88,15 @@ impl Connections {
                 linger: None,
                 _place: place,
             };
+            let watch = Watch {
+                room: room.clone(),
+                within: settings.unread_within,
+                is_deaf: Arc::default(),
+            };
             open.spawn(converse(
                 builder.clone(),
                 connection,
-                router.clone(),
+                (router.clone(), watch),
                 settings.header_within,
                 is_ending.clone(),
             ));
@@ -149,15 +158,18 @@ fn is_of_the_client(error: &io::Error) -> bool {
 async fn converse(
     builder: Arc<Builder>,
     connection: Connection,
-    router: Router,
+    (router, watch): (Router, Watch),
     first_within: Duration,
     mut ending: watch::Receiver<bool>,
 ) {
     let has_asked = Arc::new(AtomicBool::new(false));
     let asked = has_asked.clone();
+    let is_deaf = watch.is_deaf.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
-        router.clone().call(request.map(Body::new))
+        let (method, watch) = (request.method().clone(), watch.clone());
+        let answered = router.clone().call(request.map(Body::new));
+        async move { answered.await.map(|answer| watch.watched(&method, answer)) }
     });
     let mut served = pin!(builder.serve_connection(TokioIo::new(connection), answer));
     let mut silent = pin!(tokio::time::sleep(first_within));
@@ -166,6 +178,8 @@ async fn converse(
         tokio::select! {
             // What went wrong is known to the client, or the client is gone.
             _ = &mut served => return,
+            // It takes nothing of what it has asked for.
+            () = is_deaf.notified() => return,
             // Whoever says nothing is not told anything either.
             () = &mut silent, if is_new => {
                 if !has_asked.load(Ordering::Relaxed) {

@@ -13,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::error::{ApiError, Outcome};
 use crate::metrics::Metrics;
 use crate::refusals::{RETRY_AFTER, not_serving};
+use crate::room::Room;
 use crate::settings::Settings;
 
 /// The partition that holds the apps and their definitions.
@@ -29,6 +30,10 @@ pub(crate) struct Context {
     /// Whether only this machine can reach the server.
     pub(crate) is_local: bool,
     pub(crate) metrics: Metrics,
+    /// What is held for clients.
+    pub(crate) room: Arc<Room>,
+    /// As many permits as there may be streams of commands more.
+    submit_streams: Arc<Semaphore>,
     /// As many permits as there may be subscriptions more.
     subscriptions: Arc<Semaphore>,
     /// Whether the server is to end.
@@ -48,6 +53,8 @@ impl Context {
             clock,
             is_local,
             metrics: Metrics::new(),
+            room: Room::new(settings.held_bytes_max),
+            submit_streams: Arc::new(Semaphore::new(settings.submit_streams_max)),
             subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
             settings,
             ending,
@@ -59,6 +66,15 @@ impl Context {
         self.subscriptions.clone().try_acquire_owned().map_err(|_| {
             let most = self.settings.subscriptions_max;
             let error = ApiError::new("RATE_LIMITED", format!("{most} subscriptions are open"));
+            error.retryable_after(PLACE_AFTER)
+        })
+    }
+
+    /// A place among those who send commands in a stream, if one is left.
+    pub(crate) fn begin_stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        self.submit_streams.clone().try_acquire_owned().map_err(|_| {
+            let most = self.settings.submit_streams_max;
+            let error = ApiError::new("RATE_LIMITED", format!("{most} streams are open"));
             error.retryable_after(PLACE_AFTER)
         })
     }

@@ -74,8 +74,7 @@ async fn define(
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
     let app = asked.app()?;
-    let request =
-        read(asked.name("name")?, &asked.body(body, context.settings.body_within).await?)?;
+    let request = read(asked.name("name")?, &asked.body(body, context).await?)?;
     let Defined { version, is_new } = carry_out(context, app, request).await?;
     let facts = [("version", Fact::Number(version)), ("changed", Fact::Flag(is_new))];
     Ok(answer::ok(write::facts(&facts)))
@@ -84,7 +83,7 @@ async fn define(
 async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Response, ApiError> {
     asked.query(&[])?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
-    let kind = define::workspace(&asked.body(body, context.settings.body_within).await?)?;
+    let kind = define::workspace(&asked.body(body, context).await?)?;
     let declared = settle(context, app, Declare { workspace, kind: kind.clone() }).await?;
     Ok(answer::ok(write::facts(&[
         ("workspace", Fact::Text(declared.workspace)),

@@ -38,9 +38,11 @@ mod partitions;
 mod path;
 mod reads;
 mod refusals;
+mod room;
 mod router;
 mod server;
 mod settings;
+mod unread;
 
 pub use address::Address;
 pub use error::ApiError;

@@ -27,10 +27,15 @@ pub struct Settings {
     /// How long a client may read nothing while something is to be written to it. Then its connection
     /// is closed.
     pub unread_within: Duration,
+    /// How many bytes may be held, for all clients together, of requests that have come in part and of
+    /// large answers that were not read yet.
+    pub held_bytes_max: usize,
     /// How many requests may be open at the same time on one connection of HTTP/2.
     pub streams_per_connection_max: u32,
     /// How many subscriptions may be open at the same time.
     pub subscriptions_max: usize,
+    /// How many streams of commands may be open at the same time.
+    pub submit_streams_max: usize,
     /// How many commands of one stream may be on their way. Further ones are not read.
     pub stream_in_flight_max: usize,
     /// At how many bytes of them in memory no further one is read.
@@ -56,8 +61,10 @@ impl Default for Settings {
             header_bytes_max: 64 * 1024,
             body_within: Duration::from_secs(30),
             unread_within: Duration::from_secs(60),
+            held_bytes_max: 256 * 1024 * 1024,
             streams_per_connection_max: 256,
             subscriptions_max: 1100,
+            submit_streams_max: 1100,
             stream_in_flight_max: 2048,
             stream_bytes_max: 16 * 1024 * 1024,
             keep_alive: Duration::from_secs(15),

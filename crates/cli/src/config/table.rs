@@ -111,10 +111,15 @@ pub(super) const TABLE: &[Setting] = settings! {
     server.unread_within: Time(SECOND..=HOUR),
         "How long a client may read nothing while something is to be written to it. Then its \
          connection is closed.";
+    server.held_bytes_max: Bytes(MIB..=TIB),
+        "Bytes of requests that have come in part, and of large answers that were not read yet, of all \
+         clients together. What would bring more is refused as RATE_LIMITED.";
     server.streams_per_connection_max: Count(1..=100_000),
         "Requests that may be open at the same time on one connection of HTTP/2.";
     server.subscriptions_max: Count(1..=100_000),
         "Subscriptions that may be open at the same time. Further ones are refused as RATE_LIMITED.";
+    server.submit_streams_max: Count(1..=100_000),
+        "Streams of commands that may be open at the same time. Further ones are refused as RATE_LIMITED.";
     server.stream_in_flight_max: Count(1..=1_000_000),
         "Commands of one stream that may be on their way. Further ones are not read.";
     server.stream_bytes_max: Bytes(1..=GIB),

@@ -48,7 +48,8 @@ impl CommandService for Commands {
         &self,
         request: Request<Streaming<proto::StreamRequest>>,
     ) -> Result<Response<SubmitStream>, Status> {
-        Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner())))
+        let place = self.0.begin_stream().map_err(ApiError::of_write)?;
+        Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner(), place)))
     }
 
     async fn get_receipt(

@@ -21,6 +21,7 @@ use tonic::{Code, Status};
 use super::MESSAGE_BYTES_MAX;
 use crate::codes::meaning;
 use crate::error::{ApiError, Outcome};
+use crate::room::rate_limited;
 
 /// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, and
 /// facts that are longer are left out: what an entity or a record is now can be read by its key.
@@ -99,6 +100,9 @@ pub(super) fn unreadable(status: &Status) -> ApiError {
     let message = status.message();
     if status.code() == Code::DeadlineExceeded {
         return ApiError::unsent(message);
+    }
+    if status.code() == Code::Unavailable {
+        return rate_limited(message);
     }
     let is_size = matches!(status.code(), Code::OutOfRange | Code::ResourceExhausted);
     if is_size {

@@ -24,7 +24,7 @@ use crate::refusals::late;
 /// A command has its own end in time, and says for certain whether it was written.
 const SUBMIT: &str = "/Submit";
 
-/// Methods whose requests are streams, which have no end in time.
+/// Methods whose requests are streams: between their messages they have no end in time.
 const STREAMS: [&str; 2] = ["/SubmitStream", "/ServerReflectionInfo"];
 
 /// With what the names of methods begin that write something.
@@ -45,8 +45,7 @@ pub(super) async fn guard(
     }
     let path = request.uri().path().to_owned();
     let is_stream = STREAMS.iter().any(|method| path.ends_with(method));
-    let within = context.settings.body_within;
-    let timed = |body| if is_stream { body } else { Body::new(Timed::new(body, within)) };
+    let timed = |body| Body::new(Timed::new(body, is_stream, &context));
     let patience = match timeout(request.headers()) {
         Ok(patience) => patience,
         Err(error) => return refused(&path, error),

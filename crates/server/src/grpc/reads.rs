@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
+use prost::Message;
 use seriatim_api as proto;
 use seriatim_api::read_service_server::ReadService;
 use seriatim_types::{NUMBER_MAX, Year};
@@ -15,6 +16,7 @@ use super::{read, write};
 use crate::asked::{check_in, entity_key, name};
 use crate::context::Context;
 use crate::reads::{self, Listed, Part, Proven, Wait};
+use crate::unread::LARGE_BYTES;
 
 /// Events of one message of a subscription, in number and in bytes. It is cut behind the event with
 /// which it comes to as many.
@@ -23,6 +25,18 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 
 /// The service.
 pub(super) struct Reads(pub(super) Arc<Context>);
+
+impl Reads {
+    /// A message that may be large, and then is held for its client until that has read it.
+    fn held<M: Message>(&self, message: M) -> Result<Response<M>, Status> {
+        let bytes = message.encoded_len();
+        let mut response = Response::new(message);
+        if bytes > LARGE_BYTES {
+            response.extensions_mut().insert(Arc::new(self.0.room.hold(bytes)?));
+        }
+        Ok(response)
+    }
+}
 
 #[tonic::async_trait]
 impl ReadService for Reads {
@@ -36,7 +50,7 @@ impl ReadService for Reads {
         let (span, wait) = read::span(&request)?;
         let log = read::log(&self.0, request.log, wait).await?;
         let Listed { events, next, last } = reads::list(log, span, write::event).await?;
-        Ok(Response::new(proto::ListEventsResponse { events, next: next.get(), last }))
+        self.held(proto::ListEventsResponse { events, next: next.get(), last })
     }
 
     async fn subscribe(
@@ -55,7 +69,7 @@ impl ReadService for Reads {
     ) -> Result<Response<proto::Record>, Status> {
         let proto::GetRecordRequest { asked, id } = request.into_inner();
         let (asked, id) = (read::asked(&self.0, asked)?, read::number("id", id)?);
-        Ok(Response::new(write::record(id, &reads::record(asked, id).await?)))
+        self.held(write::record(id, &reads::record(asked, id).await?))
     }
 
     async fn list_records(
@@ -69,7 +83,7 @@ impl ReadService for Reads {
         let limit = read::limit(limit)?;
         let page = reads::records(asked, kind, from, limit, write::record).await?;
         let next = if page.is_last { 0 } else { page.next };
-        Ok(Response::new(proto::ListRecordsResponse { records: page.rows, next }))
+        self.held(proto::ListRecordsResponse { records: page.rows, next })
     }
 
     async fn get_entity(
@@ -79,7 +93,7 @@ impl ReadService for Reads {
         let proto::GetEntityRequest { asked, key } = request.into_inner();
         let (asked, key) = (read::asked(&self.0, asked)?, entity_key(&key)?);
         let row = reads::entity(asked, key.clone()).await?;
-        Ok(Response::new(write::entity(&key, row)))
+        self.held(write::entity(&key, row))
     }
 
     async fn get_sequence(

@@ -28,6 +28,7 @@ use std::time::Instant;
 use seriatim_api as proto;
 use seriatim_node::{Busy, Reply};
 use seriatim_types::ClientId;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
@@ -68,6 +69,7 @@ pub(super) struct SubmitStream {
     /// Fires when the oldest command may have waited too long.
     overdue: Option<Pin<Box<Sleep>>>,
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,
+    _place: OwnedSemaphorePermit,
 }
 
 /// What the last request has said, for those that leave it out.
@@ -137,7 +139,11 @@ impl Stream for SubmitStream {
 }
 
 impl SubmitStream {
-    pub(super) fn new(context: Arc<Context>, requests: Streaming<proto::StreamRequest>) -> Self {
+    pub(super) fn new(
+        context: Arc<Context>,
+        requests: Streaming<proto::StreamRequest>,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
         let to_end = context.clone();
         Self {
             context,
@@ -154,6 +160,7 @@ impl SubmitStream {
             in_flight_bytes: 0,
             overdue: None,
             ended: Box::pin(async move { to_end.ended().await }),
+            _place: place,
         }
     }
 

@@ -17,6 +17,7 @@ mod failures;
 mod fuzz;
 mod grpc;
 mod health;
+mod held;
 mod limits;
 mod methods;
 mod raw;

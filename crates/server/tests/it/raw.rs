@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode};
 use bytes::Bytes;
 use http_body::Body as _;
-use hyper::client::conn::http2::{SendRequest, handshake};
+use hyper::body::Incoming;
+use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -19,6 +20,8 @@ use crate::world::{PATIENCE, World};
 pub(crate) struct Raw {
     runtime: Handle,
     connection: SendRequest<Body>,
+    /// Bodies of answers that nobody reads.
+    unread: Vec<Incoming>,
 }
 
 /// What a server answered.
@@ -42,16 +45,37 @@ impl RawAnswer {
 
 impl Raw {
     pub(crate) fn connect(world: &World) -> Self {
+        Self::built(world, &Builder::new(TokioExecutor::new()))
+    }
+
+    /// One that takes the heads of answers and nothing of their bodies.
+    pub(crate) fn deaf(world: &World) -> Self {
+        Self::built(world, Builder::new(TokioExecutor::new()).initial_stream_window_size(0))
+    }
+
+    fn built(world: &World, builder: &Builder<TokioExecutor>) -> Self {
         let runtime = world.runtime.handle().clone();
         let connection = runtime.block_on(async {
             let stream = TcpStream::connect(world.address).await.unwrap();
             stream.set_nodelay(true).unwrap();
-            let (connection, io) =
-                handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+            let (connection, io) = builder.handshake(TokioIo::new(stream)).await.unwrap();
             tokio::spawn(io);
             connection
         });
-        Self { runtime, connection }
+        Self { runtime, connection, unread: Vec::new() }
+    }
+
+    /// Asks for something, and reads only the status.
+    pub(crate) fn head(&mut self, path: &str) -> StatusCode {
+        let request = Request::get(format!("http://localhost{path}")).body(Body::empty()).unwrap();
+        let connection = &mut self.connection;
+        let answered = async {
+            connection.ready().await.unwrap();
+            connection.send_request(request).await.unwrap()
+        };
+        let (head, body) = self.runtime.block_on(answered).into_parts();
+        self.unread.push(body);
+        head.status
     }
 
     /// Calls a method with one message.

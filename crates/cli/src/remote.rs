@@ -1,12 +1,13 @@
 //! A server somewhere else: connecting to it, and what its errors mean for whoever types.
 
 use std::io;
-use std::net::{TcpStream, ToSocketAddrs};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use seriatim_client::{Client, ClientBuilder, Error, SubmitError};
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
@@ -25,7 +26,7 @@ pub(crate) struct Remote {
 /// Asks a server something.
 pub(crate) fn ask(common: &Common, ask: impl AsyncFnOnce(Remote) -> Result<()>) -> Result<()> {
     run(interruptible(async {
-        let client = connect(&common.server, Client::builder().deadline(common.timeout.0))?;
+        let client = connect(&common.server, Client::builder().deadline(common.timeout.0)).await?;
         ask(Remote { client, output: common.output }).await
     }))
 }
@@ -36,14 +37,18 @@ pub(crate) fn run(task: impl Future<Output = Result<()>>) -> Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads((cores / 2).max(1)).enable_all().build();
-    runtime.context("threads cannot be started")?.block_on(task)
+    let runtime = runtime.context("threads cannot be started")?;
+    let done = runtime.block_on(task);
+    // Nobody waits for a name that is still looked up.
+    runtime.shutdown_background();
+    done
 }
 
 /// A client of a server that is there. The client itself would wait for one to come, which is right
 /// for programs and looks like a hang to people.
-pub(crate) fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
+pub(crate) async fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
     let client = builder.connect(server).map_err(|error| Failure::usage(error.to_string()))?;
-    reach(server).map_err(|error| {
+    reach(server).await.map_err(|error| {
         let failure = Failure::new(Exit::NotWritten, cannot_reach(server, &error));
         failure.code(Error::UNAVAILABLE).advise(format!(
             "is a server running there? {START_ONE}, or name another with --server"
@@ -59,23 +64,22 @@ fn cannot_reach(server: &str, error: &io::Error) -> String {
 }
 
 /// Why a server cannot be reached, if it cannot.
-pub(crate) fn unreachable(server: &str) -> Option<String> {
-    reach(server).err().map(|error| cannot_reach(server, &error))
+pub(crate) async fn unreachable(server: &str) -> Option<String> {
+    reach(server).await.err().map(|error| cannot_reach(server, &error))
 }
 
-fn reach(server: &str) -> io::Result<()> {
+/// Never blocks: whoever is interrupted meanwhile ends at once.
+async fn reach(server: &str) -> io::Result<()> {
     let authority = server.split_once("://").map_or(server, |(_, rest)| rest);
     let authority = authority.split('/').next().unwrap_or(authority);
     let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
-    let addresses = match has_port {
-        true => authority.to_socket_addrs()?,
-        false => (authority, 80).to_socket_addrs()?,
-    };
+    let host = if has_port { authority.to_owned() } else { format!("{authority}:80") };
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECT_WITHIN) {
-            Ok(_) => return Ok(()),
-            Err(error) => last = error,
+    for address in lookup_host(host).await? {
+        match timeout(CONNECT_WITHIN, TcpStream::connect(address)).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::Error::new(io::ErrorKind::TimedOut, "connection timed out"),
         }
     }
     Err(last)
@@ -106,7 +110,7 @@ pub(crate) fn not_submitted(error: &SubmitError) -> Failure {
 }
 
 /// The same of a command that a command line sends again.
-pub(crate) fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) -> Failure {
+pub(crate) async fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) -> Failure {
     let failure = not_submitted(error);
     let (what, send) = match error {
         SubmitError::Refused { .. } => return failure,
@@ -114,7 +118,7 @@ pub(crate) fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) 
         SubmitError::Unknown { .. } => ("perhaps written", "send it again: its key resolves it"),
     };
     let mut failure = failure.fact("again", again);
-    match unreachable(server) {
+    match unreachable(server).await {
         None => match failure.advice.take().filter(|_| !error.error().is_retryable()) {
             Some(first) => failure.advise(format!("{first}; then {send}")),
             None => failure.advise(send),

@@ -19,18 +19,25 @@ use crate::welcome::say;
 /// Does something until it is done or interrupted. What it holds is let go either way: a line that
 /// is drawn, a folder, a process.
 pub(crate) async fn interruptible<T>(task: impl Future<Output = Result<T>>) -> Result<T> {
+    let interrupted = interrupt();
     tokio::select! {
         result = task => result,
-        () = interrupt() => Err(Interrupted.into()),
+        () = interrupted => Err(Interrupted.into()),
     }
 }
 
-/// Waits for SIGINT, or for SIGTERM, by which somebody else's patience ends.
-pub(crate) async fn interrupt() {
-    match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
-        (Ok(mut interrupt), Ok(mut terminate)) => either(&mut interrupt, &mut terminate).await,
-        // They cannot be listened to, and end the process as they always did.
-        _ => std::future::pending().await,
+/// Waits for SIGINT, or for SIGTERM, by which somebody else's patience ends. They are listened to from
+/// this call on, and not only once it is waited: what came before that would end the process in the
+/// middle of what it has begun.
+pub(crate) fn interrupt() -> impl Future<Output = ()> {
+    let signals = signal(SignalKind::interrupt())
+        .and_then(|interrupt| Ok((interrupt, signal(SignalKind::terminate())?)));
+    async move {
+        match signals {
+            Ok((mut interrupt, mut terminate)) => either(&mut interrupt, &mut terminate).await,
+            // They cannot be listened to, and end the process as they always did.
+            Err(_) => std::future::pending().await,
+        }
     }
 }
 

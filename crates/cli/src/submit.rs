@@ -73,8 +73,13 @@ pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
                 return Err(interrupted(key, &args.again(common, key)).into());
             }
         };
-        let submitted = submitted
-            .map_err(|error| not_submitted_yet(&error, server, &args.again(common, key)))?;
+        let submitted = match submitted {
+            Ok(submitted) => submitted,
+            Err(error) => {
+                let again = args.again(common, key);
+                return Err(not_submitted_yet(&error, server, &again).await.into());
+            }
+        };
         let document = twins::receipt(&submitted.receipt)
             .with("key", of(key.to_string()))
             .with("replayed", of(submitted.is_replayed));

@@ -142,7 +142,7 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
         let mut load = Load::run(&plan).await?;
         let proof = match load.done.failure.take() {
             None => proof::prove(&plan, &remote, &load).await,
-            Some(failure) => Err(gave_up(&plan, failure).into()),
+            Some(failure) => Err(gave_up(&plan, failure).await.into()),
         };
         report::print(remote.output, &plan, &load, proof.as_ref().ok())?;
         proof?.check()
@@ -150,8 +150,8 @@ pub(crate) fn run(common: &Common, args: &BenchArgs) -> Result<()> {
 }
 
 /// Why a run has ended early.
-fn gave_up(plan: &Plan, failure: Failure) -> Failure {
-    let failure = match unreachable(&plan.server) {
+async fn gave_up(plan: &Plan, failure: Failure) -> Failure {
+    let failure = match unreachable(&plan.server).await {
         Some(why) => Failure::new(Exit::NotWritten, why).code(Error::UNAVAILABLE),
         None => failure,
     };

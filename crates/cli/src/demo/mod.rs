@@ -32,11 +32,13 @@ const CLERKS: u64 = 8;
 const KILL_AFTER: usize = 150;
 
 pub(crate) fn run(output: Form) -> Result<()> {
-    let folder = tempfile::Builder::new().prefix("seriatim-demo-").tempdir();
-    let folder = folder.context("a folder for the demo cannot be made")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(interruptible(Demo { output, step: 0 }.play(folder.path())))?;
-    folder.close().context("the folder of the demo cannot be removed")
+    runtime.block_on(interruptible(async {
+        let folder = tempfile::Builder::new().prefix("seriatim-demo-").tempdir();
+        let folder = folder.context("a folder for the demo cannot be made")?;
+        Demo { output, step: 0 }.play(folder.path()).await?;
+        folder.close().context("the folder of the demo cannot be removed")
+    }))
 }
 
 /// Counts steps.
@@ -48,7 +50,7 @@ struct Demo {
 impl Demo {
     async fn play(mut self, data: &Path) -> Result<()> {
         self.tell("A small invoicing shop. The server is a real process, and it will be killed.")?;
-        let server = Server::start(data, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
+        let server = Server::start(data, SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let address = server.address;
         self.say(format!("A server listens on {address}, with its data in {}.", data.display()))?;
         let client = Client::builder().client_id("clerk-1");
@@ -151,7 +153,7 @@ impl Demo {
         }
         let address = server.address;
         server.kill()?;
-        let server = Server::start(data, address)?;
+        let server = Server::start(data, address).await?;
         while let Some(clerk) = clerks.join_next().await {
             clerk??;
         }

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A server process. It is killed when it is dropped.
@@ -18,28 +18,19 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts a server, and waits until it is ready. Port 0 takes any that is free.
-    pub(super) fn start(data: &Path, listen: SocketAddr) -> Result<Self> {
+    pub(super) async fn start(data: &Path, listen: SocketAddr) -> Result<Self> {
         let program = std::env::current_exe().context("this program cannot be found")?;
         let mut command = Command::new(program);
-        let listen = listen.to_string();
-        command.args(["dev", "--until-input-ends", "--listen", &listen, "--data"]).arg(data);
+        let address = listen.to_string();
+        command.args(["dev", "--until-input-ends", "--listen", &address, "--data"]).arg(data);
         // Ctrl-C is for the demo, which ends its server then. One that is killed closes the input.
         let command = command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().context("the server cannot be started")?;
-        let out = child.stdout.take().context("its output was piped")?;
-        let (mut address, mut is_ready) = (None, false);
-        for line in BufReader::new(out).lines() {
-            let line = line?;
-            if let Some((_, found)) = line.split_once("listens on http://") {
-                address = Some(found.parse()?);
-            }
-            is_ready = line.starts_with("Ready");
-            if is_ready {
-                break;
-            }
-        }
-        ensure!(is_ready, "the server ended early");
-        Ok(Self { child, address: address.context("a server says where it listens")? })
+        let child = command.spawn().context("the server cannot be started")?;
+        // From here on it is killed by whoever no longer waits for it.
+        let mut server = Self { child, address: listen };
+        let out = server.child.stdout.take().context("its output was piped")?;
+        server.address = tokio::task::spawn_blocking(|| ready(out)).await??;
+        Ok(server)
     }
 
     /// As a crash would: SIGKILL, wherever it is.
@@ -58,6 +49,21 @@ impl Server {
         ensure!(status.success(), "the server did not end well: {status}");
         Ok(())
     }
+}
+
+/// Where a server listens, as soon as it says that it is ready. It ends with the server at the latest.
+fn ready(out: ChildStdout) -> Result<SocketAddr> {
+    let mut address = None;
+    for line in BufReader::new(out).lines() {
+        let line = line?;
+        if let Some((_, found)) = line.split_once("listens on http://") {
+            address = Some(found.parse()?);
+        }
+        if line.starts_with("Ready") {
+            return address.context("a server says where it listens");
+        }
+    }
+    bail!("the server ended early")
 }
 
 impl Drop for Server {

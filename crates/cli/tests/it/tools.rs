@@ -57,12 +57,21 @@ fn help_knows_every_command() {
 /// end, as by a timeout.
 #[test]
 fn a_demo_that_is_interrupted_leaves_nothing_behind() {
-    [Signal::INT, Signal::TERM].into_iter().for_each(interrupt_a_demo);
+    [Signal::INT, Signal::TERM].into_iter().for_each(|it| interrupt_a_demo(it, "\n2. "));
 }
 
-fn interrupt_a_demo(signal: Signal) {
+/// Signals were listened to only once its server was ready, or by chance before that: it died by one
+/// that came earlier, and its folder stayed behind.
+#[test]
+fn a_demo_whose_server_is_being_started_leaves_nothing_behind() {
+    for _ in 0..5 {
+        [Signal::INT, Signal::TERM].into_iter().for_each(|it| interrupt_a_demo(it, "A small"));
+    }
+}
+
+fn interrupt_a_demo(signal: Signal, when: &str) {
     let folder = tempfile::tempdir().unwrap();
-    let ended = end_a_demo(folder.path(), signal);
+    let ended = end_a_demo(folder.path(), signal, when);
     assert_eq!((ended.code, ended.err.as_str()), (Some(130), ""));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
@@ -71,20 +80,20 @@ fn interrupt_a_demo(signal: Signal) {
 #[test]
 fn the_server_of_a_demo_that_is_killed_ends_in_good_order() {
     let folder = tempfile::tempdir().unwrap();
-    let ended = end_a_demo(folder.path(), Signal::KILL);
+    let ended = end_a_demo(folder.path(), Signal::KILL, "\n2. ");
     assert_eq!((ended.code, ended.err.as_str()), (None, ""));
     let left = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     Ran::from(run(&["verify", "--data", left.to_str().unwrap()])).ok();
 }
 
-/// Sends a signal to a demo whose server runs, and waits for the end of both.
-fn end_a_demo(folder: &Path, signal: Signal) -> Ran {
+/// Sends a signal to a demo that has said something, and waits for the end of it and its server.
+fn end_a_demo(folder: &Path, signal: Signal, when: &str) -> Ran {
     let mut demo = crate::process::command(&["demo"]);
     let demo = demo.env("TMPDIR", folder).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = demo.spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut said = String::new();
-    while !said.contains("\n2. ") {
+    while !said.contains(when) {
         assert_ne!(out.read_line(&mut said).unwrap(), 0, "it ended early: {said}");
     }
     kill_process(Pid::from_child(&child), signal).unwrap();

@@ -3,9 +3,16 @@
 //! **Invariant:** only what was asked for goes to standard output. Progress and errors go to
 //! standard error, so a pipe gets nothing else.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::thread;
 
 use clap::ValueEnum;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use tokio::sync::oneshot;
 use unicode_width::UnicodeWidthStr;
 
 use crate::document::Json;
@@ -42,6 +49,41 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
     out.write_all(text.trim_end_matches('\n').as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()
+}
+
+/// Waits until nobody reads standard output any more, such as `head` that has seen enough. Whoever waits
+/// for something to print would learn that only by printing it.
+pub(crate) async fn abandoned() -> io::Error {
+    let (sender, gone) = oneshot::channel();
+    let wait = move || {
+        if io::stdout().as_fd().try_clone_to_owned().and_then(wait_for_reader).is_ok() {
+            let _ = sender.send(());
+        }
+    };
+    let waits = thread::Builder::new().name("output".to_owned()).spawn(wait);
+    if waits.is_err() || gone.await.is_err() {
+        // Then a write that fails still tells.
+        std::future::pending::<()>().await;
+    }
+    ErrorKind::BrokenPipe.into()
+}
+
+/// Returns when the reader of a pipe has gone. A file, a terminal and /dev/null have none.
+fn wait_for_reader(out: OwnedFd) -> io::Result<()> {
+    let out = File::from(out);
+    let kind = out.metadata()?.file_type();
+    if !kind.is_fifo() && !kind.is_socket() {
+        return Err(ErrorKind::Unsupported.into());
+    }
+    // Nothing is asked for: that nobody is there is told all the same.
+    let mut asked = [PollFd::new(&out, PollFlags::empty())];
+    loop {
+        match poll(&mut asked, None) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// Columns of text.
@@ -88,6 +130,18 @@ impl std::fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_reader_of_a_pipe_can_go() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        wait_for_reader(writer.into()).unwrap();
+        let nothing = File::options().write(true).open("/dev/null").unwrap();
+        for other in [nothing, tempfile::tempfile().unwrap()] {
+            let error = wait_for_reader(other.into()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
 
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use seriatim_client::{Change, Error, Event, Events, Subscription};
 
 use crate::args::from_one;
-use crate::output::Table;
+use crate::output::{self, Table};
 use crate::remote::{Remote, not_read};
 use crate::twins;
 
@@ -30,6 +30,10 @@ pub(crate) enum Task {
         /// How many events at most.
         #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = from_one::<u32>)]
         limit: u32,
+        /// Waits until the workspace has this offset.
+        #[arg(long, value_name = "OFFSET", default_value_t = 0, hide_default_value = true)]
+        #[arg(conflicts_with = "partition")]
+        min_offset: u64,
     },
     /// Follows a log: prints its last events, and then those that come.
     Tail {
@@ -59,12 +63,15 @@ pub(crate) struct LogArgs {
 
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     match task {
-        Task::Read { log, from, limit } => {
-            let events = log.events(remote, *from, *limit).await;
+        Task::Read { log, from, limit, min_offset } => {
+            let events = log.events(remote, *from, *limit, *min_offset).await;
             let events = events.map_err(|error| not_read(&error))?;
             Ok(remote.output.print_as(&twins::events(&events), || table(log, &events))?)
         }
-        Task::Tail { log, from, count } => tail(remote, log, *from, *count).await,
+        Task::Tail { log, from, count } => tokio::select! {
+            ended = tail(remote, log, *from, *count) => ended,
+            abandoned = output::abandoned() => Err(abandoned.into()),
+        },
     }
 }
 
@@ -73,7 +80,7 @@ async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u
         Some(from) => from,
         None => {
             // The end of a log is what a reading behind it says.
-            let end = log.events(remote, OFFSET_MAX, 1).await;
+            let end = log.events(remote, OFFSET_MAX, 1, 0).await;
             end.map_err(|error| not_read(&error))?.last.saturating_sub(TAIL).saturating_add(1)
         }
     };
@@ -88,11 +95,20 @@ async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u
 }
 
 impl LogArgs {
-    async fn events(&self, remote: &Remote, from: u64, limit: u32) -> Result<Events, Error> {
+    async fn events(
+        &self,
+        remote: &Remote,
+        from: u64,
+        limit: u32,
+        min_offset: u64,
+    ) -> Result<Events, Error> {
         let app = remote.client.app(&self.app);
         match self.partition {
             Some(number) => app.partition(number).events(from, limit).await,
-            None => app.workspace(self.workspace()).events(from, limit).await,
+            None => {
+                let workspace = app.workspace(self.workspace()).min_offset(min_offset);
+                workspace.events(from, limit).await
+            }
         }
     }
 

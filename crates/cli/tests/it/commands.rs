@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -393,6 +394,50 @@ fn a_log_that_is_followed_goes_on_behind_a_restart_and_ends_when_interrupted() {
         (ended.code, ended.err.as_str()),
         (Some(130), "{\"code\":\"INTERRUPTED\",\"message\":\"interrupted\",\"retryable\":true}\n")
     );
+}
+
+/// Only a write told it, and in a quiet workspace none came: `log tail … | head -1` hung.
+#[test]
+fn a_log_that_nobody_reads_any_more_is_no_longer_followed() {
+    let (_folder, dev) = shop();
+    let mut tail = dev.command(&["log", "tail", "shop", "store-1"]);
+    let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(tail.stdout.take().unwrap()).lines();
+    for _ in 0..3 {
+        lines.next().unwrap().unwrap();
+    }
+    drop(lines);
+    let pid = Pid::from_child(&tail);
+    let (sender, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(Ran::from(tail.wait_with_output().unwrap())));
+    let ended = ended.recv_timeout(Duration::from_secs(20));
+    let ended = ended.inspect_err(|_| kill_process(pid, Signal::KILL).unwrap());
+    assert_eq!(ended.expect("it ends by itself").ok(), "");
+}
+
+#[test]
+fn a_log_is_followed_into_a_file() {
+    let (_folder, dev) = shop();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut tail = dev.command(&["log", "tail", "shop", "store-1", "--from", "3", "--count", "2"]);
+    let mut tail = tail.stdout(file.reopen().unwrap()).spawn().unwrap();
+    dev.run(&["submit", "shop", "store-1", "Opened"]).ok();
+    assert!(tail.wait().unwrap().success());
+    assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 2);
+}
+
+/// It was the only read of a workspace without it.
+#[test]
+fn a_reading_of_a_log_waits_for_an_offset() {
+    let (_folder, dev) = shop();
+    let read = ["log", "read", "shop", "store-1", "-o", "json", "--min-offset"];
+    let mut waiting = dev.command(&[&read[..], &["4"]].concat());
+    let waiting = waiting.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    dev.run(&["submit", "shop", "store-1", "Opened"]).ok();
+    let events = Ran::from(waiting.wait_with_output().unwrap()).ok();
+    assert!(events.contains("\"Opened\""), "{events}");
+    let said = dev.run(&[&read[..], &["99", "--timeout", "300ms"]].concat()).failed(4);
+    assert!(said.contains("NOT_YET"), "{said}");
 }
 
 #[test]

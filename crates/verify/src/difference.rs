@@ -12,9 +12,10 @@ pub enum Error {
     /// Something differs. It is the first in the order of checking.
     #[error(transparent)]
     Different(#[from] Box<Difference>),
-    /// A byte of a file is not what it should be, or the files cannot be read.
-    #[error("the files do not hold what was written")]
-    Files(#[source] OpenError),
+    /// A byte of a file is not what it should be, or the files cannot be read: which of the two, it says
+    /// itself.
+    #[error(transparent)]
+    Files(OpenError),
     /// There are bytes behind the last whole commit.
     #[error(
         "{bytes} bytes behind byte {position} of {file} are no whole commit: a crash leaves such \

@@ -167,11 +167,16 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
             .advise(format!("the folder has these apps: {}", join(apps))),
         Error::NoSequence { sequence, sequences } => not_found(format!("sequence {sequence}"))
             .advise(format!("the app has these sequences: {}", join(sequences))),
-        Error::Files(
-            open @ (OpenError::Occupied { .. }
-            | OpenError::UnknownTable { .. }
-            | OpenError::Failed { .. }),
-        ) => Failure::new(Exit::Failure, said).code(code_of_store(open)),
+        Error::Files(open @ (OpenError::Occupied { .. } | OpenError::UnknownTable { .. })) => {
+            Failure::new(Exit::Failure, said).code(code_of_store(open))
+        }
+        Error::Files(open @ OpenError::Failed { .. }) => {
+            let failure = Failure::new(Exit::Failure, said).code(code_of_store(open));
+            failure.advise(
+                "nothing was compared yet: the folder and its files must be readable and writable for \
+                 whoever verifies them, or verify a copy",
+            )
+        }
         Error::Scratch(_) => Failure::new(Exit::Failure, said).code(error.code()),
     }
 }
@@ -179,4 +184,23 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
 fn join(names: &[Name]) -> String {
     let names: Vec<&str> = names.iter().map(Name::as_str).collect();
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// That a folder was denied was told as if its files held something wrong.
+    #[test]
+    fn a_folder_that_cannot_be_opened_is_not_called_damaged() {
+        let (path, cause) = ("data".to_owned(), "Permission denied (os error 13)".to_owned());
+        let denied = Error::Files(OpenError::Failed { path, cause });
+        let failure = failure(&denied, Path::new("data"));
+        assert_eq!(
+            failure.message,
+            "the store at data could not be opened: Permission denied (os error 13)"
+        );
+        assert_eq!((&*failure.code, failure.exit), ("STORE_UNREADABLE", Exit::Failure));
+        assert!(failure.advice.unwrap().contains("readable and writable"));
+    }
 }

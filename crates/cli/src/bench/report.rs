@@ -75,11 +75,11 @@ fn proven_text(proof: &Proof) -> String {
     let Proof { events, gaps, repeats, lost, sent_again, equal } = proof;
     format!(
         "\
-read back           {events} events
-gaps                {gaps}
-repeats             {repeats}
-not in their place  {lost}
-sent again          {sent_again}, with equal receipts {equal}"
+read back   {events} events
+gaps        {gaps}
+repeats     {repeats}
+lost        {lost}
+sent again  {sent_again}, with equal receipts {equal}"
     )
 }
 

@@ -37,7 +37,7 @@ fn a_bench_proves_what_it_got_in_every_mode() {
         "per second",
         "p99 ",
         "█",
-        "gaps                0\n",
+        "gaps        0\nrepeats     0\nlost        0\n",
         "with equal receipts",
     ] {
         assert!(table.contains(part), "{part} in {table}");

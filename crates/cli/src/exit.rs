@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use seriatim_storage::OpenError;
 
 use crate::document::{object, of};
+use crate::output::shown;
 
 /// What a process ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,11 +118,16 @@ impl Failure {
         let code = (!is_plain).then(|| ("code".to_owned(), self.code.to_string()));
         // Advice says what these mean.
         let facts = self.facts.iter().filter(|(name, _)| !FOR_PROGRAMS.contains(&name.as_str()));
-        let facts = facts.map(|(name, value)| (name.replace('_', " "), plain(value)));
+        let facts = facts.map(|(name, value)| {
+            let said = plain(value);
+            // A line for a shell stays as it is: those are the words of whoever reads it.
+            (name.replace('_', " "), if name == "again" { said } else { shown(&said) })
+        });
         let advice = self.advice.iter().map(|advice| ("next".to_owned(), advice.clone()));
         let details = code.into_iter().chain(facts).chain(advice);
         let details: String = details.map(|(name, said)| format!("\n  {name}: {said}")).collect();
-        format!("seriatim: {}{details}", self.message)
+        let message = self.message.split('\n').map(shown).collect::<Vec<_>>().join("\n");
+        format!("seriatim: {message}{details}")
     }
 
     /// For programs: the members of an error over HTTP, in their order. A command that writes always
@@ -218,6 +224,11 @@ mod tests {
         assert_eq!(
             refused().json(true),
             r#"{"code":"VERSION_MISMATCH","message":"refused: stock/A-7 has version 8","retryable":false,"outcome":"refused","current_version":8,"key":"stock/A-7","advice":"read it again"}"#
+        );
+        let stored = Failure::new(Exit::Refused, "found \u{1b}[31m").fact("found", "\u{1b}[2J");
+        assert_eq!(
+            stored.text(),
+            "seriatim: found \\u001b[31m\n  code: FAILED\n  found: \\u001b[2J"
         );
         assert!(!refused().json(false).contains("outcome"));
         let known = refused().fact("outcome", "unknown").json(true);

@@ -86,6 +86,24 @@ fn wait_for_reader(out: OwnedFd) -> io::Result<()> {
     }
 }
 
+/// A text of somebody else's, as it is shown to people: control characters as JSON escapes them, so that
+/// what is stored cannot command a terminal, and a cell stays in its line.
+pub(crate) fn shown(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\n' => shown.push_str("\\n"),
+            '\r' => shown.push_str("\\r"),
+            '\t' => shown.push_str("\\t"),
+            control if control.is_control() => {
+                shown.push_str(&format!("\\u{:04x}", u32::from(control)));
+            }
+            other => shown.push(other),
+        }
+    }
+    shown
+}
+
 /// Columns of text.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
@@ -99,12 +117,14 @@ impl Table {
         rows: impl IntoIterator<Item = [String; N]>,
     ) -> Self {
         let head = columns.map(|name| name.to_uppercase()).to_vec();
-        Self { rows: std::iter::once(head).chain(rows.into_iter().map(Vec::from)).collect() }
+        let rows = rows.into_iter().map(|row| row.iter().map(|cell| shown(cell)).collect());
+        Self { rows: std::iter::once(head).chain(rows).collect() }
     }
 
     /// One thing, a line for each of its members.
     pub(crate) fn members(members: impl IntoIterator<Item = (String, String)>) -> Self {
-        Self { rows: members.into_iter().map(|(name, value)| vec![name, value]).collect() }
+        let row = |(name, value): (String, String)| vec![shown(&name), shown(&value)];
+        Self { rows: members.into_iter().map(row).collect() }
     }
 }
 
@@ -141,6 +161,13 @@ mod tests {
             let error = wait_for_reader(other.into()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
         }
+    }
+
+    #[test]
+    fn a_cell_stays_in_its_line_and_commands_no_terminal() {
+        let members = [("name".to_owned(), "a\u{1b}[31m\u{9b}2J\n\t\r\u{7f}é日".to_owned())];
+        let expected = r"name  a\u001b[31m\u009b2J\n\t\r\u007fé日";
+        assert_eq!(Table::members(members).to_string(), format!("{expected}\n"));
     }
 
     #[test]

@@ -5,9 +5,10 @@ use clap::{Args, Subcommand};
 use seriatim_client::{Change, Error, Event, Events, Subscription};
 
 use crate::args::from_one;
-use crate::output::{self, Table};
+use crate::output::{self, Form, Table, shown};
 use crate::remote::{Remote, not_read};
 use crate::twins;
+use crate::welcome::complain;
 
 /// How many letters of an event's arguments a table shows.
 const SHOWN_MAX: usize = 60;
@@ -66,7 +67,11 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         Task::Read { log, from, limit, min_offset } => {
             let events = log.events(remote, *from, *limit, *min_offset).await;
             let events = events.map_err(|error| not_read(&error))?;
-            Ok(remote.output.print_as(&twins::events(&events), || table(log, &events))?)
+            remote.output.print_as(&twins::events(&events), || table(log, &events))?;
+            if remote.output == Form::Table && events.next <= events.last {
+                complain(format!("There are more, up to {}: --from {}", events.last, events.next));
+            }
+            Ok(())
         }
         Task::Tail { log, from, count } => tokio::select! {
             ended = tail(remote, log, *from, *count) => ended,
@@ -88,7 +93,8 @@ async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u
     let mut printed = 0;
     while count.is_none_or(|count| printed < count) {
         let event = events.next().await.map_err(|error| not_read(&error))?;
-        remote.output.print_as(&twins::event(&event), || row(log, &event).join("  "))?;
+        let line = || row(log, &event).map(|cell| shown(&cell)).join("  ");
+        remote.output.print_as(&twins::event(&event), line)?;
         printed = printed.saturating_add(1);
     }
     Ok(())
@@ -125,12 +131,9 @@ impl LogArgs {
     }
 }
 
-fn table(log: &LogArgs, events: &Events) -> String {
+fn table(log: &LogArgs, events: &Events) -> Table {
     let columns = ["offset", "committed at", "workspace", "client", "event", "args", "changes"];
-    let table = Table::list(columns, events.events.iter().map(|event| row(log, event)));
-    let is_all = events.next > events.last;
-    let more = format!("There are more, up to {}: --from {}\n", events.last, events.next);
-    format!("{table}{}", if is_all { "" } else { &more })
+    Table::list(columns, events.events.iter().map(|event| row(log, event)))
 }
 
 fn row(log: &LogArgs, event: &Event) -> [String; 7] {

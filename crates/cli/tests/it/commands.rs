@@ -119,11 +119,10 @@ OFFSET  COMMITTED AT              WORKSPACE  CLIENT  EVENT        ARGS          
 ",
     ),
     (
-        &["log", "read", "shop", "--partition", "0", "--from", "1", "--limit", "1"],
+        &["log", "read", "shop", "--partition", "0", "--from", "2", "--limit", "1"],
         "\
-OFFSET  COMMITTED AT              WORKSPACE  CLIENT  EVENT        ARGS            CHANGES
-1       <time>  store-1    cli     OrderPlaced  {\"total\":12.5}  create order 200001, set stock/A-7 to version 1
-There are more, up to 2: --from 2
+OFFSET  COMMITTED AT              WORKSPACE  CLIENT  EVENT        ARGS  CHANGES
+2       <time>  store-1    cli     TicketDrawn  {}    draw ticket T-002
 ",
     ),
     (
@@ -424,6 +423,34 @@ fn a_log_is_followed_into_a_file() {
     dev.run(&["submit", "shop", "store-1", "Opened"]).ok();
     assert!(tail.wait().unwrap().success());
     assert_eq!(std::fs::read_to_string(file.path()).unwrap().lines().count(), 2);
+}
+
+/// It stood on standard output, among the events.
+#[test]
+fn that_a_log_has_more_events_is_said_beside_them() {
+    let (_folder, dev) = shop();
+    let read = ["log", "read", "shop", "--partition", "0", "--limit", "1"];
+    let Ran { code, out, err } = dev.run(&read);
+    assert_eq!((code, out.lines().count()), (Some(0), 2), "{out}");
+    assert_eq!(err, "There are more, up to 3: --from 2\n");
+    let json = dev.run(&[&read[..], &["-o", "json"]].concat()).ok();
+    assert!(json.contains("\"next\":2"), "{json}");
+}
+
+/// An escape that somebody had stored coloured the terminal of whoever looked.
+#[test]
+fn what_is_stored_commands_no_terminal() {
+    let (_folder, dev) = shop();
+    let set = r#"{"events":[{"name":"X","args":{"a":"\u009b2J"},
+        "changes":[{"set":{"key":"note","value":"red \u001b[31m\nnext"}}]}]}"#;
+    dev.run_with(&["submit", "shop", "store-1", "--file", "-"], set).ok();
+    let entity = ["entity", "get", "shop", "store-1", "note"];
+    let table = dev.run(&entity).ok();
+    assert!(table.contains(r"value       red \u001b[31m\nnext"), "{table}");
+    let json = dev.run(&[&entity[..], &["-o", "json"]].concat()).ok();
+    assert!(json.contains(r#""value":"red \u001b[31m\nnext""#), "{json}");
+    let tail = dev.run(&["log", "tail", "shop", "store-1", "--from", "4", "--count", "1"]).ok();
+    assert!(tail.contains(r#"{"a":"\u009b2J"}  set note to version 1"#), "{tail}");
 }
 
 /// It was the only read of a workspace without it.

@@ -42,15 +42,21 @@ pub(crate) struct Common {
     pub(crate) output: Form,
     /// How long to try before giving up. `submit` waits so long for a server that is not there,
     /// `bench` for one that has gone away.
-    #[arg(long, global = true, default_value = "10s", value_name = "TIME")]
+    #[arg(long, global = true, default_value = DEFAULT_TIMEOUT, value_name = "TIME")]
     pub(crate) timeout: Within,
 }
 
 /// The server of whoever has started one without further ado.
 pub(crate) const DEFAULT_SERVER: &str = "http://127.0.0.1:7600";
 
+/// What sets another one.
+pub(crate) const SERVER_VARIABLE: &str = "SERIATIM_SERVER";
+
+/// How long to try, unless something else is asked for.
+pub(crate) const DEFAULT_TIMEOUT: &str = "10s";
+
 fn server() -> String {
-    or_variable("SERIATIM_SERVER", DEFAULT_SERVER)
+    or_variable(SERVER_VARIABLE, DEFAULT_SERVER)
 }
 
 /// A default that a variable of the environment replaces, unless it is empty. The parser would
@@ -67,7 +73,7 @@ pub(crate) fn from_one<T: FromStr + PartialOrd + From<u8>>(text: &str) -> Result
 }
 
 /// A time with its unit, such as 10s.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Within(pub(crate) Duration);
 
 impl FromStr for Within {

@@ -7,6 +7,7 @@
 //!            ◄── standard error: progress, what went wrong, what to do next
 //! ```
 
+mod address;
 mod args;
 mod bench;
 mod completion;

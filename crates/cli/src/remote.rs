@@ -9,6 +9,7 @@ use seriatim_client::{Client, ClientBuilder, Error, SubmitError};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
+use crate::address::Address;
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::output::Form;
@@ -47,17 +48,26 @@ pub(crate) fn run(task: impl Future<Output = Result<()>>) -> Result<()> {
 /// A client of a server that is there. The client itself would wait for one to come, which is right
 /// for programs and looks like a hang to people.
 pub(crate) async fn connect(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
-    let client = builder.connect(server).map_err(|error| Failure::usage(error.to_string()))?;
+    let client = client(server, builder)?;
     reach(server).await.map_err(|error| {
         let failure = Failure::new(Exit::NotWritten, cannot_reach(server, &error));
         failure.code(Error::UNAVAILABLE).advise(format!(
-            "is a server running there? {START_ONE}, or name another with --server"
+            "is a server running there? {}, or name another with --server",
+            start_one(server)
         ))
     })?;
     Ok(client)
 }
 
-const START_ONE: &str = "start one with `seriatim dev`";
+/// A client of a server that may come yet.
+pub(crate) fn client(server: &str, builder: ClientBuilder) -> Result<Client, Failure> {
+    Address::of(server)?;
+    builder.connect(server).map_err(|error| Failure::usage(error.to_string()))
+}
+
+fn start_one(server: &str) -> String {
+    Address::of(server).map_or_else(|failure| failure.message, |it| it.start_one())
+}
 
 fn cannot_reach(server: &str, error: &io::Error) -> String {
     format!("cannot reach {server}: {error}")
@@ -70,12 +80,9 @@ pub(crate) async fn unreachable(server: &str) -> Option<String> {
 
 /// Never blocks: whoever is interrupted meanwhile ends at once.
 async fn reach(server: &str) -> io::Result<()> {
-    let authority = server.split_once("://").map_or(server, |(_, rest)| rest);
-    let authority = authority.split('/').next().unwrap_or(authority);
-    let has_port = authority.rsplit(':').next().is_some_and(|port| port.parse::<u16>().is_ok());
-    let host = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+    let address = Address::of(server).map_err(io::Error::other)?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-    for address in lookup_host(host).await? {
+    for address in lookup_host(address.to_string()).await? {
         match timeout(CONNECT_WITHIN, TcpStream::connect(address)).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(error)) => last = error,
@@ -93,8 +100,15 @@ pub(crate) fn not_read(error: &Error) -> Failure {
 
 /// Why a definition was not made, or may not have been. Defining the same again changes nothing.
 pub(crate) fn not_defined(error: &Error) -> Failure {
-    let exit = if error.is_retryable() { Exit::Unknown } else { Exit::Refused };
-    failure(exit, error, error.message().to_owned())
+    if !error.is_retryable() {
+        return failure(Exit::Refused, error, error.message().to_owned());
+    }
+    let failure = failure(Exit::Unknown, error, format!("perhaps done: {}", error.message()));
+    let resolve = "the same again shows what came of it, and changes nothing if it was done";
+    failure.advise(match error.code() {
+        Error::DEADLINE_EXCEEDED => format!("{resolve}; wait longer with --timeout"),
+        _ => resolve.to_owned(),
+    })
 }
 
 /// What came of a command instead of a receipt.
@@ -110,23 +124,53 @@ pub(crate) fn not_submitted(error: &SubmitError) -> Failure {
 }
 
 /// The same of a command that a command line sends again.
-pub(crate) async fn not_submitted_yet(error: &SubmitError, server: &str, again: &str) -> Failure {
+pub(crate) async fn not_submitted_yet(error: &SubmitError, server: &str, again: Again) -> Failure {
     let failure = not_submitted(error);
     let (what, send) = match error {
         SubmitError::Refused { .. } => return failure,
-        SubmitError::NotWritten { .. } => ("not written", "send it again"),
-        SubmitError::Unknown { .. } => ("perhaps written", "send it again: its key resolves it"),
+        SubmitError::NotWritten { .. } => ("not written", again.send),
+        SubmitError::Unknown { .. } => ("perhaps written", again.resolve()),
     };
-    let mut failure = failure.fact("again", again);
+    let last = failure.facts.get(LAST_CODE).and_then(|it| it.as_str());
+    let is_broken = last.unwrap_or(error.code()) == Error::UNAVAILABLE;
+    let is_never_answered = last.is_none() && error.error().is_retryable();
+    let mut failure = failure.fact("again", again.line);
     match unreachable(server).await {
         None => match failure.advice.take().filter(|_| !error.error().is_retryable()) {
             Some(first) => failure.advise(format!("{first}; then {send}")),
+            None if is_broken => failure.advise(format!(
+                "look whether something else listens there, and name the server with --server; else {send}"
+            )),
             None => failure.advise(send),
         },
         Some(why) => {
             let message = format!("{what}: {why}");
-            Failure { message, ..failure }.advise(format!("{START_ONE}, then {send}"))
+            // Nobody was there to be too late. What a server has said by itself stays so.
+            if is_broken || (is_never_answered && error.code() == Error::DEADLINE_EXCEEDED) {
+                failure.facts.remove(LAST_CODE);
+                failure.code = Error::UNAVAILABLE.into();
+            }
+            let advice = format!("{}, then {send}", start_one(server));
+            Failure { message, ..failure }.advise(advice)
         }
+    }
+}
+
+/// What the last attempt came to, of a command that was sent until there was no time left.
+const LAST_CODE: &str = "last_code";
+
+/// How to send a command again.
+pub(crate) struct Again {
+    /// The command line.
+    pub(crate) line: String,
+    /// What it takes.
+    pub(crate) send: String,
+}
+
+impl Again {
+    /// What to do with a command that may have been written.
+    pub(crate) fn resolve(&self) -> String {
+        format!("{}: its key resolves it", self.send)
     }
 }
 
@@ -150,7 +194,10 @@ fn failure(exit: Exit, error: &Error, message: String) -> Failure {
 /// What to do about an error.
 fn advice(code: &str) -> Option<&'static str> {
     Some(match code {
-        "UNAVAILABLE" => "the connection broke: is the server still running? try again",
+        "UNAVAILABLE" => {
+            "the connection broke: is the server still running, or does something else listen there? \
+             try again"
+        }
         "APP_NOT_FOUND" => {
             "`seriatim app list` shows the apps, `seriatim app create NAME` makes one"
         }

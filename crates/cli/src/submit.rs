@@ -10,13 +10,13 @@ use clap::Args;
 use serde::de::IgnoredAny;
 use seriatim_client::{Client, Command, Key, Submission, SubmitError, Submitted};
 
-use crate::args::{Common, DEFAULT_SERVER, Within, or_variable};
+use crate::args::{Common, DEFAULT_SERVER, DEFAULT_TIMEOUT, SERVER_VARIABLE, Within, or_variable};
 use crate::document::of;
 use crate::exit::{Exit, Failure};
 use crate::nouns::receipt;
-use crate::output::Table;
+use crate::output::{Form, Table};
 use crate::progress::Progress;
-use crate::remote::{self, not_submitted_yet};
+use crate::remote::{self, Again, not_submitted_yet};
 use crate::{signals, twins};
 
 /// How often to look whether it is time to say that an answer is waited for.
@@ -64,20 +64,20 @@ pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
     let key = args.key.unwrap_or_else(Key::random);
     let Common { server, output, timeout } = common;
     remote::run(async {
-        let client = Client::builder().client_id(&args.client).deadline(timeout.0).connect(server);
-        let client = client.map_err(|error| Failure::usage(error.to_string()))?;
+        let builder = Client::builder().client_id(&args.client).deadline(timeout.0);
+        let client = remote::client(server, builder)?;
         let workspace = client.app(&args.app).workspace(&args.workspace);
         let submitted = tokio::select! {
             answer = patiently(workspace.submit_with_key(key, command), common) => answer,
             () = signals::interrupt() => {
-                return Err(interrupted(key, &args.again(common, key)).into());
+                return Err(interrupted(key, args.again(common, key)).into());
             }
         };
         let submitted = match submitted {
             Ok(submitted) => submitted,
             Err(error) => {
                 let again = args.again(common, key);
-                return Err(not_submitted_yet(&error, server, &again).await.into());
+                return Err(not_submitted_yet(&error, server, again).await.into());
             }
         };
         let document = twins::receipt(&submitted.receipt)
@@ -88,12 +88,12 @@ pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
 }
 
 /// That nobody waits for the answer any more.
-fn interrupted(key: Key, again: &str) -> Failure {
+fn interrupted(key: Key, again: Again) -> Failure {
     Failure::new(Exit::Unknown, "interrupted: perhaps written")
         .code("INTERRUPTED")
         .fact("idempotency_key", key.to_string())
-        .fact("again", again)
-        .advise("send it again: its key resolves it")
+        .advise(again.resolve())
+        .fact("again", again.line)
 }
 
 /// Says that an answer is waited for, so that it does not look like a hang.
@@ -135,26 +135,41 @@ impl SubmitArgs {
         Ok(command)
     }
 
-    /// The command line that sends the same again.
-    fn again(&self, common: &Common, key: Key) -> String {
-        let name = |name: &str| Some(name.to_owned());
-        let option = |name: &str, value: Option<String>| {
-            value.into_iter().flat_map(|value| [format!("--{name}"), value]).collect::<Vec<_>>()
+    /// The command line that sends the same again, whatever is set around it.
+    fn again(&self, common: &Common, key: Key) -> Again {
+        let Common { server, output, timeout } = common;
+        // Who has set another default would send it there.
+        let is_default = or_variable(SERVER_VARIABLE, DEFAULT_SERVER) == DEFAULT_SERVER;
+        let server = Some(server).filter(|server| !is_default || *server != DEFAULT_SERVER);
+        let time = |within: Within| format!("{}ms", within.0.as_millis());
+        let timeout = Some(*timeout).filter(|it| DEFAULT_TIMEOUT.parse() != Ok(*it));
+        let options = [
+            ("--args", self.args.clone()),
+            ("--file", self.file.clone()),
+            ("--if-offset", self.if_offset.map(|offset| offset.to_string())),
+            ("--deadline", self.deadline.map(time)),
+            ("--server", server.cloned()),
+            ("--timeout", timeout.map(time)),
+            ("--output", Some("json".to_owned()).filter(|_| *output == Form::Json)),
+            ("--client", Some(self.client.clone())),
+            ("--key", Some(key.to_string())),
+        ];
+        let proof = self.proof.then(|| "--proof".to_owned());
+        let given = options.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let options = proof.into_iter().chain(given.flat_map(|(name, value)| option(name, value)));
+        let names = [Some(&self.app), Some(&self.workspace), self.event.as_ref()];
+        let names = names.into_iter().flatten().cloned();
+        let words: Vec<String> = if names.clone().any(|name| name.starts_with('-')) {
+            // Behind two dashes nothing is an option.
+            options.chain(["--".to_owned()]).chain(names).collect()
+        } else {
+            names.chain(options).collect()
         };
-        let server = Some(&common.server).filter(|server| *server != DEFAULT_SERVER).cloned();
-        let deadline = self.deadline.map(|within| format!("{}ms", within.0.as_millis()));
-        let words = [name("seriatim"), name("submit"), name(&self.app), name(&self.workspace)];
-        let words = words.into_iter().chain([self.event.clone()]).flatten();
-        let words = words
-            .chain(option("args", self.args.clone()))
-            .chain(option("file", self.file.clone()))
-            .chain(option("if-offset", self.if_offset.map(|offset| offset.to_string())))
-            .chain(self.proof.then(|| "--proof".to_owned()))
-            .chain(option("deadline", deadline))
-            .chain(option("server", server))
-            .chain(option("client", name(&self.client)))
-            .chain(option("key", Some(key.to_string())));
-        words.map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+        let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+        let is_piped = self.file.as_deref() == Some("-");
+        let input = if is_piped { " with the same standard input" } else { "" };
+        let line = format!("seriatim submit {}", words.join(" "));
+        Again { line, send: format!("send it again{input}") }
     }
 
     /// A command with one event, whose arguments are left as they were written.
@@ -162,7 +177,10 @@ impl SubmitArgs {
         let name = self.event.as_deref().context("there is a name, or a file")?;
         let args = self.args.as_deref().unwrap_or("{}");
         let checked: Result<IgnoredAny, _> = serde_json::from_str(args);
-        checked.map_err(|error| Failure::usage(format!("--args is no JSON: {error}")))?;
+        checked.map_err(|error| {
+            let failure = Failure::usage(format!("--args is no JSON: {error}"));
+            failure.advise(r#"write an object in quotes, such as --args '{"total": 12}'"#)
+        })?;
         let name = serde_json::Value::from(name);
         Ok(format!(r#"{{"events":[{{"name":{name},"args":{args}}}]}}"#))
     }
@@ -182,6 +200,14 @@ fn read(file: &str) -> Result<String> {
         Failure::usage(format!("{name} is no UTF-8: 0x{byte:02x} at byte {}", at.saturating_add(1)))
             .into()
     })
+}
+
+/// An option with its value, in one word if the value would look like another option.
+fn option(name: &str, value: String) -> Vec<String> {
+    match value.len() > 1 && value.starts_with('-') {
+        true => vec![format!("{name}={value}")],
+        false => vec![name.to_owned(), value],
+    }
 }
 
 /// A word as a shell takes it.

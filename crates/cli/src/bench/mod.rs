@@ -182,8 +182,8 @@ impl Plan {
 
     /// A connection of its own for the client library.
     fn connect(&self, id: &str) -> Result<Client> {
-        let client = Client::builder().client_id(id).deadline(self.patience).connect(&self.server);
-        Ok(client.map_err(|error| Failure::usage(error.to_string()))?)
+        let builder = Client::builder().client_id(id).deadline(self.patience);
+        Ok(remote::client(&self.server, builder)?)
     }
 
     /// The arguments of every command: its place in the work of its client, and the next number.

@@ -112,6 +112,9 @@ fn wrong_arguments_end_with_2_before_any_server_is_asked() {
         (&["verify", "--sequence", "s"], "--app"),
         (&["app", "lisst"], "list"),
         (&["app", "list", "--server", "ftp://x"], "http://127.0.0.1:7600"),
+        (&["app", "list", "--server", "https://127.0.0.1:1"], "TLS, which is not there yet"),
+        (&["submit", "shop", "store-1", "X", "--server", "http://a:b@c"], "a user or a password"),
+        (&["bench", "--server", "http://127.0.0.1:1/v1"], "goes on behind the port"),
     ] {
         let complaint = Ran::from(run(arguments)).failed(2);
         assert!(complaint.contains(said), "{arguments:?}: {complaint}");
@@ -132,7 +135,7 @@ fn as_json_every_error_says_its_code_and_whether_to_try_again() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().to_str().unwrap();
     for (line, exit, expected) in [
-        ("submit shop store-1 X AWAY", 4, "DEADLINE_EXCEEDED true not_written"),
+        ("submit shop store-1 X AWAY", 4, "UNAVAILABLE true not_written"),
         ("app create shop AWAY", 4, "UNAVAILABLE true not_written"),
         ("sequence define shop s AWAY", 4, "UNAVAILABLE true not_written"),
         ("app list AWAY", 4, "UNAVAILABLE true -"),
@@ -240,7 +243,9 @@ fn without_a_server_nothing_was_written_and_one_is_suggested() {
         let more = ["--server", "http://127.0.0.1:1", "--timeout", "300ms"];
         let said = Ran::from(run(&[arguments, &more].concat())).failed(4);
         assert!(
-            said.contains("cannot reach http://127.0.0.1:1") && said.contains("seriatim dev"),
+            said.contains("cannot reach http://127.0.0.1:1")
+                && said.contains("code: UNAVAILABLE\n")
+                && said.contains("`seriatim dev --listen 127.0.0.1:1`"),
             "{said}"
         );
     }
@@ -253,16 +258,15 @@ fn again(said: &str) -> &str {
 
 /// What a shell makes of a line.
 fn shell(line: &str) -> Ran {
+    shell_with(line, "SERIATIM_SERVER", "")
+}
+
+/// The same, with a variable set.
+fn shell_with(line: &str, name: &str, value: &str) -> Ran {
     let folder = Path::new(env!("CARGO_BIN_EXE_seriatim")).parent().unwrap().to_str().unwrap();
     let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
     let mut shell = std::process::Command::new("sh");
-    shell
-        .args(["-c", line])
-        .env("PATH", path)
-        .env_remove("SERIATIM_SERVER")
-        .output()
-        .unwrap()
-        .into()
+    shell.args(["-c", line]).env("PATH", path).env(name, value).output().unwrap().into()
 }
 
 #[test]
@@ -272,7 +276,7 @@ fn a_command_waits_for_its_server_and_says_how_to_send_it_again() {
     let args = r#"{"who": "O'Neil", "n": {"$next": "ticket"}}"#;
     let submit = ["submit", "shop", "store 1", "Paid", "--args", args, "--client", "me"];
     let patient = |time: &str| dev.command(&[&submit[..], &["--timeout", time]].concat());
-    let (mut brief, mut long) = (patient("300ms"), patient("60s"));
+    let (mut brief, mut long) = (patient("1s"), patient("60s"));
     dev.end();
     let said = Ran::from(brief.output().unwrap()).failed(4);
     assert!(said.starts_with("seriatim: not written: cannot reach http://"), "{said}");
@@ -292,12 +296,79 @@ fn a_command_waits_for_its_server_and_says_how_to_send_it_again() {
     assert_eq!(events.matches("\"client\":\"me\"").count(), 2, "{events}");
 }
 
+/// Names that look like options were taken for some, and standard input, `--timeout` and `-o` were left
+/// out.
+#[test]
+fn the_line_that_sends_a_command_again_sends_the_same() {
+    let (folder, dev) = shop();
+    let (address, data) = (dev.address.to_string(), folder.path().to_str().unwrap());
+    dev.end();
+    let server = format!("http://{address}");
+    let mut odd = command(&["submit", "--args={\"x\": 1}", "--client=-me", "--timeout=900ms"]);
+    odd.args(["--proof", "-o", "json", "--server", &server, "--", "shop", "-1", "-Paid"]);
+    let odd = Ran::from(odd.output().unwrap()).failed(4);
+    let odd: serde_json::Value = serde_json::from_str(&odd).unwrap();
+    let odd = odd["again"].as_str().unwrap();
+    let piped = ["submit", "shop", "store-1", "--file", "-", "--timeout", "900ms"];
+    let piped = command(&piped).env("SERIATIM_SERVER", &server).stdin(input()).output().unwrap();
+    let piped = Ran::from(piped).failed(4);
+    assert!(piped.contains("send it again with the same standard input"), "{piped}");
+    assert!(again(&piped).contains(" --file - --server "), "{piped}");
+    let dev = Dev::spawn(command(&["dev", "--listen", &address, "--data", data]));
+    // Whatever is set meanwhile, it goes where it was to go.
+    let receipt = shell_with(odd, "SERIATIM_SERVER", "http://127.0.0.1:1").ok();
+    assert!(receipt.contains("\"proof\":{") && odd.contains("--timeout 900ms"), "{receipt}{odd}");
+    let events = dev.run(&["log", "read", "shop", "-o", "json", "--", "-1"]).ok();
+    for part in ["\"name\":\"-Paid\"", "\"client\":\"-me\"", "\"args\":{\"x\":1}"] {
+        assert_eq!(events.matches(part).count(), 1, "{part} in {events}");
+    }
+}
+
+/// A command on standard input.
+fn input() -> Stdio {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::io::Write::write_all(&mut writer, br#"{"events":[{"name":"Paid"}]}"#).unwrap();
+    reader.into()
+}
+
+/// It said only that there was no answer.
+#[test]
+fn a_definition_without_an_answer_is_perhaps_done() {
+    let (_folder, dev) = shop();
+    dev.signal(Signal::STOP);
+    let said = dev.run(&["kind", "define", "shop", "depot", "--timeout", "500ms"]).failed(5);
+    dev.signal(Signal::CONT);
+    assert!(said.starts_with("seriatim: perhaps done: ") && said.contains("same again"), "{said}");
+}
+
+/// Whoever had something else there was asked whether the server was still running.
+#[test]
+fn somebody_else_at_the_address_is_thought_of() {
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", other.local_addr().unwrap());
+    let answer = move || {
+        while let Ok((mut it, _)) = other.accept() {
+            let _ = it.read(&mut [0; 64]);
+            let _ = std::io::Write::write_all(&mut it, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    };
+    std::thread::spawn(answer);
+    let said = Ran::from(run(&["app", "list", "--server", &server, "--timeout", "1s"])).failed(4);
+    assert!(said.contains("does something else listen there?"), "{said}");
+    let submit = ["submit", "shop", "store-1", "X", "--server", &server, "--timeout", "1s"];
+    let Ran { code, err, .. } = Ran::from(run(&submit));
+    assert!(
+        matches!(code, Some(4 | 5)) && err.contains("whether something else listens there"),
+        "{err}"
+    );
+}
+
 #[test]
 fn an_outcome_that_is_unknown_is_resolved_by_the_key() {
     let (_folder, dev) = shop();
     // A server that hangs: it takes connections, and nobody knows what it does with commands.
     dev.signal(Signal::STOP);
-    let said = dev.run(&["submit", "shop", "store-1", "Paid", "--timeout", "500ms"]).failed(5);
+    let said = dev.run(&["submit", "shop", "store-1", "Paid", "--timeout", "1s"]).failed(5);
     dev.signal(Signal::CONT);
     assert!(said.starts_with("seriatim: perhaps written: "), "{said}");
     shell(again(&said)).ok();

@@ -96,6 +96,12 @@ impl Failure {
         Self { advice: Some(advice.into()), ..self }
     }
 
+    /// Advice for a code that has none of its own everywhere.
+    pub(crate) fn or_advise(self, code: &str, advice: &str) -> Self {
+        let fits = self.code == code && self.advice.is_none();
+        if fits { self.advise(advice) } else { self }
+    }
+
     /// What has come of something that was to be written, as far as this failure tells.
     fn outcome(&self) -> &'static str {
         match self.exit {
@@ -180,6 +186,9 @@ fn of_this_machine(error: &anyhow::Error) -> Failure {
         (None, Some(ErrorKind::AddrInUse | ErrorKind::AddrNotAvailable)) => {
             failure.code("ADDRESS_UNUSABLE")
         }
+        (None, Some(ErrorKind::NotFound)) => {
+            failure.code("IO_FAILED").advise("look whether the path is right")
+        }
         (None, Some(_)) => failure.code("IO_FAILED"),
         (None, None) => failure,
     }
@@ -253,7 +262,8 @@ mod tests {
         let taken = anyhow::Error::new(taken).context("cannot listen");
         assert_eq!(of_this_machine(&taken).code, "ADDRESS_UNUSABLE");
         let missing = anyhow::Error::new(std::io::Error::from(ErrorKind::NotFound));
-        assert_eq!(of_this_machine(&missing).code, "IO_FAILED");
+        let missing = of_this_machine(&missing);
+        assert_eq!((&*missing.code, missing.advice.is_some()), ("IO_FAILED", true));
         let other = of_this_machine(&anyhow::anyhow!("else"));
         assert_eq!(
             (&*other.code, other.exit, other.is_retryable),

@@ -73,10 +73,16 @@ fn not_understood(error: &clap::Error) -> ExitCode {
         drop(error.print());
         return if error.exit_code() == 0 { Exit::Done } else { Exit::Usage }.into();
     }
-    // Behind an empty line it says how to ask for help.
-    let message = error.render().to_string();
-    let message = message.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
-    exit::report(Failure::usage(message).into(), true, is_write()).into()
+    // Behind an empty line it may have a tip, and then it says how to ask for help.
+    let rendered = error.render().to_string();
+    let mut parts = rendered.split("\n\n");
+    let message = parts.next().unwrap_or_default().trim_start_matches("error: ");
+    let failure = Failure::usage(message);
+    let failure = match parts.find_map(|part| part.trim_start().strip_prefix("tip: ")) {
+        Some(tip) => failure.advise(tip),
+        None => failure,
+    };
+    exit::report(failure.into(), true, is_write()).into()
 }
 
 /// Whether the arguments ask for something to be written, understood or not.

@@ -21,6 +21,9 @@ pub(crate) enum Task {
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Show { workspace, client } = task;
     let state = workspace.of(remote).client(client).await.map_err(|error| not_read(&error))?;
-    let missing = || not_found(format!("command of client {client} in {}", workspace.workspace));
+    let missing = || {
+        let missing = not_found(format!("command of client {client} in {}", workspace.workspace));
+        missing.advise("`seriatim log read APP WORKSPACE` shows whose commands were carried out")
+    };
     Ok(remote.output.print(&twins::client(&state.ok_or_else(missing)?))?)
 }

@@ -21,6 +21,9 @@ pub(crate) enum Task {
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Get { workspace, key } = task;
     let entity = workspace.of(remote).entity(key).await.map_err(|error| not_read(&error))?;
-    let missing = || not_found(format!("entity {key} in {}", workspace.workspace));
+    let missing = || {
+        let missing = not_found(format!("entity {key} in {}", workspace.workspace));
+        missing.advise("`seriatim log read APP WORKSPACE` shows which keys were set and unset")
+    };
     Ok(remote.output.print(&twins::entity(&entity.ok_or_else(missing)?))?)
 }

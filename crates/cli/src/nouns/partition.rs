@@ -6,7 +6,7 @@ use seriatim_client::PartitionStatus;
 
 use crate::document::{Json, object};
 use crate::output::Table;
-use crate::remote::{Remote, not_defined, not_found, not_read};
+use crate::remote::{Remote, missing, not_defined, not_found, not_read};
 use crate::twins;
 
 #[derive(Debug, Subcommand)]
@@ -27,6 +27,9 @@ pub(crate) struct PartitionArgs {
     partition: u32,
 }
 
+/// What to do about a number that no partition has.
+const LIST: &str = "`seriatim partition list` shows all partitions";
+
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     match task {
         Task::List => {
@@ -40,7 +43,7 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         Task::Status(args) => show(remote, args).await,
         Task::Restart(args) => {
             let restarted = remote.client.app(&args.app).partition(args.partition).restart().await;
-            restarted.map_err(|error| not_defined(&error))?;
+            restarted.map_err(|error| not_defined(&error).or_advise("NOT_FOUND", LIST))?;
             show(remote, args).await
         }
     }
@@ -53,6 +56,9 @@ async fn all(remote: &Remote) -> Result<Vec<PartitionStatus>> {
 async fn show(remote: &Remote, PartitionArgs { app, partition }: &PartitionArgs) -> Result<()> {
     let all = all(remote).await?;
     let found = all.iter().find(|it| it.app == *app && it.partition == *partition);
-    let missing = || not_found(format!("partition {partition} of {app}"));
+    let missing = || match all.iter().any(|it| it.app == *app) {
+        true => not_found(format!("partition {partition} of {app}")).advise(LIST),
+        false => missing("APP_NOT_FOUND", format!("app {app}")),
+    };
     Ok(remote.output.print(&twins::partition(found.ok_or_else(missing)?))?)
 }

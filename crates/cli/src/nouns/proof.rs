@@ -49,5 +49,9 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         }
         Task::Head { workspace } => workspace.of(remote).head().await.map(|it| twins::head(&it)),
     };
-    Ok(remote.output.print(&document.map_err(|error| not_read(&error))?)?)
+    let document = document.map_err(|error| {
+        let head = "`seriatim proof head APP WORKSPACE` shows how many events the log has";
+        not_read(&error).or_advise("NOT_FOUND", head)
+    })?;
+    Ok(remote.output.print(&document)?)
 }

@@ -97,7 +97,13 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         Task::Show(ShowArgs { workspace, name, period }) => {
             let state = workspace.of(remote).sequence(name, *period).await;
             let state = state.map_err(|error| not_read(&error))?;
-            let missing = || not_found(format!("sequence {name} in {}", workspace.workspace));
+            let missing = || {
+                let of_year = if period.is_some() { " with periods" } else { "" };
+                not_found(format!("sequence {name}{of_year} in {}", workspace.workspace)).advise(
+                    "`seriatim sequence list APP` shows which there are, of which kind of workspaces, \
+                     and which have periods",
+                )
+            };
             Ok(remote.output.print(&twins::sequence(&state.ok_or_else(missing)?))?)
         }
         Task::List { app } => {

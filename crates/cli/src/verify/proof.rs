@@ -97,7 +97,10 @@ fn check_root(proved: &Proved, given: Hash) -> Result<String, Failure> {
     found.map(|(size, _)| format!("{size} events")).ok_or_else(|| {
         let roots: Vec<String> = roots.iter().map(|(_, root)| root.to_string()).collect();
         let what = format!("the proof leads to the root {}, not to {given}", roots.join(" or "));
-        different("PROOF_OF_ANOTHER_ROOT", what)
+        different("PROOF_OF_ANOTHER_ROOT", what).advise(
+            "look whether the root that was given is of the same workspace and as many events; if it is, \
+             the log is not the one that you kept it of",
+        )
     })
 }
 
@@ -146,14 +149,21 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("{} cannot be read", path.display()))
 }
 
+/// What gives a proof.
+const GET: &str = "`seriatim proof get APP WORKSPACE OFFSET -o json`";
+
 fn failure(problem: ProofProblem) -> Failure {
     let said = match std::error::Error::source(&problem) {
         Some(source) => format!("{problem}: {source}"),
         None => problem.to_string(),
     };
     match problem {
-        ProofProblem::Malformed { .. } => Failure::usage(said),
-        ProofProblem::Contradiction { .. } => different("PROOF_CONTRADICTS_ITSELF", said),
-        ProofProblem::DoesNotHold(_) => different("PROOF_DOES_NOT_HOLD", said),
+        ProofProblem::Malformed { .. } => Failure::usage(said).advise(format!("{GET} prints one")),
+        ProofProblem::Contradiction { .. } => {
+            different("PROOF_CONTRADICTS_ITSELF", said).advise(format!("get it again: {GET}"))
+        }
+        ProofProblem::DoesNotHold(_) => different("PROOF_DOES_NOT_HOLD", said).advise(format!(
+            "get it again: {GET}; if that does not hold either, verify the server's folder"
+        )),
     }
 }

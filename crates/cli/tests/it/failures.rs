@@ -22,7 +22,7 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
             "DEFINITION_CONFLICT",
             "only the format of a sequence",
         ),
-        (&["sequence", "show", "shop", "store-1", "nope"], "NOT_FOUND", ""),
+        (&["sequence", "show", "shop", "store-1", "nope"], "NOT_FOUND", "seriatim sequence list"),
         (
             &["workspace", "declare", "shop", "store-1", "nope"],
             "UNKNOWN_KIND",
@@ -34,11 +34,13 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
             "UNKNOWN_KIND",
             "seriatim app definitions",
         ),
-        (&["entity", "get", "shop", "store-1", "nope"], "NOT_FOUND", ""),
-        (&["client", "show", "shop", "store-1", "nope"], "NOT_FOUND", ""),
-        (&["partition", "status", "shop", "9"], "NOT_FOUND", ""),
-        (&["partition", "restart", "shop", "9"], "NOT_FOUND", ""),
-        (&["proof", "get", "shop", "store-1", "99"], "NOT_FOUND", ""),
+        (&["entity", "get", "shop", "store-1", "nope"], "NOT_FOUND", "seriatim log read"),
+        (&["client", "show", "shop", "store-1", "nope"], "NOT_FOUND", "seriatim log read"),
+        (&["partition", "status", "shop", "9"], "NOT_FOUND", "seriatim partition list"),
+        (&["partition", "restart", "shop", "9"], "NOT_FOUND", "seriatim partition list"),
+        (&["partition", "status", "nope", "0"], "APP_NOT_FOUND", "seriatim app list"),
+        (&["partition", "restart", "nope", "0"], "APP_NOT_FOUND", "seriatim app list"),
+        (&["proof", "get", "shop", "store-1", "99"], "NOT_FOUND", "seriatim proof head"),
         (&["submit", "nope", "store-1", "X"], "APP_NOT_FOUND", "seriatim app create"),
         (
             &["submit", "shop", "store-1", "X", "--args", r#"{"a":{"$next":"nope"}}"#],
@@ -60,7 +62,7 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
             "IDEMPOTENCY_KEY_REUSED",
             "leave --key out",
         ),
-        (&["verify", "--app", "shop", "--sequence", "nope"], "NOT_FOUND", ""),
+        (&["verify", "--app", "shop", "--sequence", "nope"], "NOT_FOUND", "seriatim sequence list"),
     ] {
         let said = dev.run(arguments).failed(3);
         assert!(
@@ -69,6 +71,10 @@ fn what_a_server_refuses_ends_with_3_and_advice() {
         );
         assert!(said.contains(advice) && said.contains("next: ") != advice.is_empty(), "{said}");
     }
+    // It was said not to exist, although it does without periods.
+    let yearly = ["sequence", "show", "shop", "store-1", "ticket", "--period", "2026"];
+    let said = dev.run(&yearly).failed(3);
+    assert!(said.contains("no sequence ticket with periods in store-1"), "{said}");
     let receipt = ["receipt", "get", "shop", "store-1", "boss", KEY];
     assert!(dev.run(&receipt).failed(3).contains("send the command again"));
 }
@@ -89,7 +95,7 @@ fn as_json_an_error_has_the_members_of_http() {
 fn wrong_arguments_end_with_2_before_any_server_is_asked() {
     for (arguments, said) in [
         (&["submit", "shop", "store-1"][..], "<EVENT>"),
-        (&["submit", "shop", "store-1", "X", "--args", "{"], "--args is no JSON"),
+        (&["submit", "shop", "store-1", "X", "--args", "{"], "write an object in quotes"),
         (&["submit", "shop", "store-1", "X", "--key", "7"], "UUID"),
         (&["submit", "shop", "store-1", "X", "--timeout", "soon"], "such as 30s"),
         (
@@ -211,6 +217,15 @@ fn as_json_wrong_arguments_have_a_code_too() {
             (&"INVALID_ARGUMENT".into(), &message.into())
         );
     }
+}
+
+/// The tip was cut off with the rest of the help.
+#[test]
+fn as_json_wrong_arguments_keep_their_tip() {
+    let said = Ran::from(run(&["app", "shwo", "-o", "json"])).failed(2);
+    let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(said["message"], "unrecognized subcommand 'shwo'");
+    assert!(said["advice"].as_str().unwrap().contains("'show'"), "{said}");
 }
 
 /// A variable made its option look required, and an empty one was taken for a value.

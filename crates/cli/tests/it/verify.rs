@@ -165,10 +165,13 @@ fn a_proof_needs_neither_a_server_nor_a_folder() {
     assert!(check(&grown, &[]).ok().contains("the log of 1 events"));
     assert!(check(&receipt, &["-o", "json"]).ok().starts_with(r#"{"holds":true,"offset":2,"#));
     let wrong = proof.replace("\"offset\":2", "\"offset\":1");
-    assert!(check(&wrong, &[]).failed(6).contains("code: PROOF_DOES_NOT_HOLD"));
+    assert!(check(&wrong, &[]).failed(6).contains("code: PROOF_DOES_NOT_HOLD\n  next: get it"));
     let wrong = receipt.replace("\"last_offset\":2", "\"last_offset\":1");
-    assert!(check(&wrong, &[]).failed(6).contains("code: PROOF_CONTRADICTS_ITSELF"));
-    assert!(check("{}", &[]).failed(2).contains("this is no proof"));
+    assert!(
+        check(&wrong, &[]).failed(6).contains("code: PROOF_CONTRADICTS_ITSELF\n  next: get it")
+    );
+    let said = check("{}", &[]).failed(2);
+    assert!(said.contains("this is no proof") && said.contains("seriatim proof get"), "{said}");
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn a_proof_is_held_against_a_root_that_was_kept() {
     assert!(check(&grown, both["from_root"].as_str().unwrap()).ok().contains("root of 1 events"));
     assert!(check(&grown, both["to_root"].as_str().unwrap()).ok().contains("root of 3 events"));
     let other = root.replace(['0', '1'], "2");
-    assert!(check(&proof, &other).failed(6).contains("code: PROOF_OF_ANOTHER_ROOT"));
+    assert!(check(&proof, &other).failed(6).contains("code: PROOF_OF_ANOTHER_ROOT\n  next: look"));
     assert!(check(&proof, "x").failed(2).contains("64 hexadecimal digits"));
 }
 

@@ -80,7 +80,10 @@ pub(super) async fn sequence(remote: &Remote, app: &str, name: &str) -> Result<(
     let definitions = its.definitions().await.map_err(|error| not_read(&error))?;
     let sequences = &definitions.sequences;
     let ranges = sequences.iter().find(|(known, _)| known == name).map(|(_, it)| &it.ranges);
-    let ranges = ranges.ok_or_else(|| not_found(format!("sequence {name} in {app}")))?;
+    let ranges = ranges.ok_or_else(|| {
+        let missing = not_found(format!("sequence {name} in {app}"));
+        missing.advise("`seriatim sequence list APP` shows which there are")
+    })?;
     let info = its.info().await.map_err(|error| not_read(&error))?;
     let info = info.ok_or_else(|| missing("APP_NOT_FOUND", format!("app {app}")))?;
     let mut progress = Progress::new();

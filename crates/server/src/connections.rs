@@ -50,8 +50,8 @@ const HEADER_BYTES_LEAST: usize = 8 * 1024;
 /// The framework ends a connection whose unread pieces are too many for their size: each that is
 /// below 256 bytes counts for what it lacks, and all may come to half of the connection's window. So
 /// streams that are not read, each full of the smallest commands in pieces of their own, are held
-/// back by their windows first: eight of them.
-const STREAM_WINDOW_BYTES: u32 = 128 * 1024;
+/// back by their windows first: four of them.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 
 /// A socket, and what is answered on it.

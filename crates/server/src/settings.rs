@@ -22,7 +22,8 @@ pub struct Settings {
     pub headers_max: usize,
     /// How many bytes the head of a request may have, at least 8 KiB.
     pub header_bytes_max: usize,
-    /// How long a client may take for the body of a request. Streams have no end in time.
+    /// How long a client may take for the body of a request, or for a message of a stream that it has
+    /// begun.
     pub body_within: Duration,
     /// How long a client may read nothing while something is to be written to it. Then its connection
     /// is closed.

@@ -107,7 +107,7 @@ pub(super) const TABLE: &[Setting] = settings! {
     server.header_bytes_max: Bytes(8 * KIB..=MIB),
         "Bytes that the head of a request may have.";
     server.body_within: Time(SECOND..=HOUR),
-        "How long a client may take for the body of a request. Streams have no end in time.";
+        "How long a client may take for the body of a request, or for a message of a stream that it has begun.";
     server.unread_within: Time(SECOND..=HOUR),
         "How long a client may read nothing while something is to be written to it. Then its \
          connection is closed.";

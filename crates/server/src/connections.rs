@@ -83,7 +83,7 @@ impl Connections {
             let (stream, place) = connection;
             let connection = Connection {
                 stream,
-                unread: Unread::new(settings.unread_within),
+                stalled: Stalled::new(settings.unread_within),
                 ending: is_ending.clone(),
                 linger: None,
                 _place: place,
@@ -197,21 +197,21 @@ async fn converse(
 /// A connection, and the place that it gives back when it ends.
 struct Connection {
     stream: TcpStream,
-    unread: Unread,
+    stalled: Stalled,
     ending: watch::Receiver<bool>,
     linger: Option<Pin<Box<Sleep>>>,
     _place: OwnedSemaphorePermit,
 }
 
 /// How long nothing can be written, because the client reads nothing.
-struct Unread {
+struct Stalled {
     within: Duration,
     is_waiting: bool,
     /// Fires when it has been too long. Kept for the next time.
     too_long: Option<Pin<Box<Sleep>>>,
 }
 
-impl Unread {
+impl Stalled {
     fn new(within: Duration) -> Self {
         Self { within, is_waiting: false, too_long: None }
     }
@@ -254,7 +254,7 @@ impl AsyncWrite for Connection {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(task, bytes);
-        self.unread.check(task, written)
+        self.stalled.check(task, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<io::Result<()>> {
@@ -288,7 +288,7 @@ impl AsyncWrite for Connection {
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(task, parts);
-        self.unread.check(task, written)
+        self.stalled.check(task, written)
     }
 
     fn is_write_vectored(&self) -> bool {

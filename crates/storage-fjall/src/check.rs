@@ -1,7 +1,8 @@
 //! Every byte of a store that nobody has open, against a checksum or a rule.
 //!
 //! ```text
-//!  identity, journal     ours: their form, and what the journals say
+//!  identity, journal,    ours: their form, and what the journals say
+//!  clean
 //!  fjall/version, lock   their whole content
 //!  fjall/*.jnl           batches: framed, checksummed, sealed, numbered; behind them zeroes
 //!  fjall/keyspaces/N/current ─ xxh3 ─► vK ─ xxh3 ─► tables/…
@@ -29,9 +30,11 @@ use std::path::{Path, PathBuf};
 use seriatim_storage::OpenError;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_128};
 
+use crate::clean_end;
 use crate::files::{self, Found};
 use crate::journal::{self, InspectError, Inspection};
 use crate::listing::{Pointer, tables_of};
+use crate::store;
 
 /// What a check of all files came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -85,11 +88,13 @@ pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<FilesR
     check.folder(path).map_err(wrong)?;
     let engine = files::engine_folder(path);
     check.engine(&engine).map_err(wrong)?;
-    let found = journal::inspect(&engine, nonce).map_err(|error| match error {
+    let bad = |error| match error {
         InspectError::Damaged { .. } => damaged(error.to_string()),
         InspectError::Io { source, .. } => io(source),
-    })?;
+    };
+    let found = store::inspect(path, nonce).map_err(bad)?.found;
     check.journals(path, &found).map_err(wrong)?;
+    found.check_end().map_err(bad)?;
     Ok(check.report)
 }
 
@@ -105,8 +110,9 @@ impl Check<'_> {
     fn folder(&mut self, path: &Path) -> Result<(), Wrong> {
         for (name, entry) in list(path)? {
             match name.as_str() {
-                // Their content was read when the store was looked at, and is compared below.
-                "identity" | "journal" => drop(self.read(&entry)?),
+                // Their content was read when the store was looked at, or is compared below.
+                "identity" | "journal" | clean_end::NAME => drop(self.read(&entry)?),
+                clean_end::NEW_NAME => self.report.leftovers.push(entry),
                 "lock" => self.expect(&entry, b"")?,
                 "fjall" => {}
                 _ => return Err(Wrong::new(&entry, "a file that no store has")),

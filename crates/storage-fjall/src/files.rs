@@ -5,6 +5,7 @@
 //!  <path>/lock          held while the store is open
 //!  <path>/identity      01 │ the store's random number u64
 //!  <path>/journal       01 │ the newest journal that was ever synced u64
+//!  <path>/clean         the last commit before the last clean end
 //!  <path>/fjall/        the engine's own folder
 //! ```
 
@@ -17,8 +18,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use seriatim_storage::OpenError;
 
+use crate::clean_end;
+use crate::disk::Disk;
 use crate::journal;
 use crate::marker::Nonce;
+use crate::permissions;
 
 const VERSION: u8 = 1;
 
@@ -26,11 +30,9 @@ const VERSION: u8 = 1;
 const VERSION_FILE_BYTES: u64 = 4;
 
 /// Everything that a store's folder holds, and what the engine's does besides its journals.
-const OURS: [&str; 4] = ["lock", "identity", "journal", "fjall"];
+const OURS: [&str; 6] =
+    ["lock", "identity", "journal", clean_end::NAME, clean_end::NEW_NAME, "fjall"];
 const ENGINES: [&str; 3] = ["lock", "version", "keyspaces"];
-
-/// What makes the bytes of a file durable: `File::sync_data`, or a test in its place.
-pub type SyncData = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
 /// The engine's folder in the store's.
 pub(crate) fn engine_folder(path: &Path) -> PathBuf {
@@ -44,7 +46,7 @@ pub(crate) fn lock(path: &Path) -> Result<File, OpenError> {
         path: path.display().to_string(),
         cause: cause.to_string(),
     };
-    fs::create_dir_all(path).map_err(failed)?;
+    permissions::create_folder(path).map_err(failed)?;
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(path.join("lock"));
     let file = file.map_err(failed)?;
     match file.try_lock() {
@@ -124,6 +126,13 @@ pub(crate) fn foreign(path: &Path) -> io::Result<Option<PathBuf>> {
 pub(crate) fn prepare(path: &Path) -> io::Result<Nonce> {
     let (engine, identity) = (engine_folder(path), path.join("identity"));
     let sync_names = || File::open(path)?.sync_all();
+    // The note of a store that was here before would speak of another one.
+    for name in [clean_end::NAME, clean_end::NEW_NAME] {
+        let note = path.join(name);
+        if note.try_exists()? {
+            fs::remove_file(note)?;
+        }
+    }
     if identity.try_exists()? {
         fs::remove_file(&identity)?;
         sync_names()?;
@@ -235,7 +244,7 @@ pub(crate) fn noted_journal(path: &Path) -> io::Result<Option<u64>> {
 /// durable once the newest journal is synced: it is in that one, or in an older one that was.
 pub(crate) struct JournalSync {
     folder: PathBuf,
-    sync_data: Arc<SyncData>,
+    disk: Arc<dyn Disk>,
     /// Where the number of the newest journal is noted, so that its loss can be told.
     note: File,
     /// The newest journal that was seen. The handle is kept: errors of write-back are reported
@@ -244,21 +253,19 @@ pub(crate) struct JournalSync {
 }
 
 impl JournalSync {
-    pub(crate) fn open(path: &Path, sync_data: Arc<SyncData>) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, disk: Arc<dyn Disk>) -> io::Result<Self> {
         let folder = engine_folder(path);
         let newest = open_newest(&folder)?;
-        let noted = noted_journal(path)?;
         let note = OpenOptions::new()
             .create(true)
             .truncate(false)
             .write(true)
             .open(path.join("journal"))?;
-        // A crash can come between a new journal and its note. The syncs from now on rely on it.
-        if noted != Some(newest.0) {
-            note.write_all_at(&number_bytes(newest.0), 0)?;
-            note.sync_all()?;
-        }
-        Ok(Self { folder, sync_data, note, newest: Mutex::new(newest) })
+        // A crash can come between a new journal and its note, and the sync of a note that reads right
+        // may have failed. The syncs from now on rely on it.
+        note.write_all_at(&number_bytes(newest.0), 0)?;
+        note.sync_all()?;
+        Ok(Self { folder, disk, note, newest: Mutex::new(newest) })
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
@@ -290,7 +297,7 @@ impl JournalSync {
             self.note.write_all_at(&number_bytes(newest.0), 0)?;
             self.note.sync_all()?;
         }
-        (self.sync_data)(&newest.1)
+        self.disk.sync_data(&newest.1)
     }
 }
 
@@ -321,6 +328,18 @@ fn journal_path(folder: &Path, number: u64) -> PathBuf {
 mod tests {
     use super::*;
 
+    /// Notes which journals were synced, by what stands in them.
+    struct Heard(Arc<Mutex<Vec<u64>>>);
+
+    impl Disk for Heard {
+        fn sync_data(&self, file: &File) -> io::Result<()> {
+            let mut number = [0; 8];
+            file.read_exact_at(&mut number, 0)?;
+            self.0.lock().unwrap().push(u64::from_be_bytes(number));
+            Ok(())
+        }
+    }
+
     #[test]
     fn the_newest_journal_is_synced_also_when_others_have_come_and_gone() {
         // A copy commits for a long time before its one sync. Meanwhile the engine may begin
@@ -336,13 +355,7 @@ mod tests {
         let synced = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&synced);
         create(4);
-        let sync_data = move |file: &File| {
-            let mut number = [0; 8];
-            file.read_exact_at(&mut number, 0)?;
-            heard.lock().unwrap().push(u64::from_be_bytes(number));
-            Ok(())
-        };
-        let sync = JournalSync::open(path.path(), Arc::new(sync_data)).unwrap();
+        let sync = JournalSync::open(path.path(), Arc::new(Heard(heard))).unwrap();
         sync.sync().unwrap();
         create(5);
         create(6);

@@ -20,13 +20,17 @@
 //! ```
 //!
 //! What follows the last batch is the zeroes that the file was created with.
+//!
+//! Reading a batch does not show that it is durable. After a failed fdatasync Linux keeps the pages in
+//! its cache and calls them clean: the next process reads them, its own sync has nothing to write, and
+//! a power cut takes them. So what is not known to be durable is written anew at a start.
 
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "positions within a file that is held in memory, and counts of its batches"
 )]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::path::{Path, PathBuf};
@@ -34,6 +38,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::SeekFrom;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::disk::Disk;
 use crate::marker::{self, Marker, Nonce};
 
 const START: u8 = 1;
@@ -50,10 +55,13 @@ pub struct Inspection {
     pub first_commit: Option<u64>,
     /// The number of the newest journal.
     pub newest_journal: u64,
-    /// The highest commit that any whole batch says is durable.
+    /// The highest commit that is known to be durable: by what a whole batch says, or the note of
+    /// the last clean end.
     pub durable_commit: u64,
     /// Whole batches in the journals.
     pub batches: u64,
+    /// Bytes of whole batches that are not known to be durable. A start writes them anew.
+    pub unproven_bytes: u64,
     /// The file that commits are appended to, and the position behind its last whole batch.
     pub end: Option<(PathBuf, u64)>,
     /// Bytes behind that position that are not zero up to the last one that is not: what a
@@ -90,11 +98,35 @@ pub enum InspectError {
     },
 }
 
-/// Reads all journals of the engine in `folder` and changes nothing.
-pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, InspectError> {
+/// What the journals hold, with the bytes that a start writes anew.
+#[derive(Debug, Default)]
+pub(crate) struct Inspected {
+    pub(crate) found: Inspection,
+    /// By journal, oldest first.
+    unproven: Vec<Unproven>,
+}
+
+/// Whole batches of a journal that are not known to be durable. They stand at its end.
+#[derive(Debug)]
+struct Unproven {
+    file: PathBuf,
+    position: u64,
+    /// As they were read: a page that was never written can be gone at the next look.
+    bytes: Vec<u8>,
+    last_commit: u64,
+}
+
+/// Reads all journals of the engine in `folder` and changes nothing. Everything up to commit
+/// `durable` is known to be durable.
+pub(crate) fn inspect(
+    folder: &Path,
+    nonce: Nonce,
+    durable: u64,
+) -> Result<Inspected, InspectError> {
     let mut journals = journal_files(folder)
         .map_err(|source| InspectError::Io { file: folder.to_owned(), source })?;
-    let mut found = Inspection::default();
+    let mut found = Inspection { durable_commit: durable, ..Inspection::default() };
+    let mut unproven = Vec::new();
     let Some((newest, active)) = journals.pop() else {
         // The engine begins a journal before it removes the last one.
         let what = "there is no journal".to_owned();
@@ -103,7 +135,8 @@ pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, Inspect
     found.newest_journal = newest;
     for (number, sealed) in journals {
         let bytes = read(&sealed)?;
-        let end = found.walk((number, &sealed), &bytes, nonce)?;
+        let (end, last_batches) = found.walk((number, &sealed), &bytes, nonce)?;
+        unproven.extend(last_batches.cut_from(&bytes, &sealed, end));
         // A file is synced before the next one is begun: nothing in it can be torn.
         if let Some(position) = first_nonzero(&bytes, end) {
             let what = "a journal that is no longer written to has unreadable bytes".to_owned();
@@ -112,7 +145,8 @@ pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, Inspect
     }
 
     let bytes = read(&active)?;
-    let end = found.walk((newest, &active), &bytes, nonce)?;
+    let (end, last_batches) = found.walk((newest, &active), &bytes, nonce)?;
+    unproven.extend(last_batches.cut_from(&bytes, &active, end));
     // What is torn has no right checksum. Such bytes must not be cut off: they are all commits.
     if Frame::parse(bytes.get(end..).unwrap_or_default()).is_some() {
         let what = "a whole batch does not bear the seal of this store: the file `identity` is \
@@ -128,21 +162,53 @@ pub(crate) fn inspect(folder: &Path, nonce: Nonce) -> Result<Inspection, Inspect
         return Err(InspectError::Damaged { file: active, position: to_u64(end), what });
     }
     found.end = Some((active, to_u64(end)));
-    Ok(found)
+    // A later journal can prove what an earlier one could not.
+    unproven.retain(|part| part.last_commit > found.durable_commit);
+    found.unproven_bytes = unproven.iter().map(|part| to_u64(part.bytes.len())).sum();
+    Ok(Inspected { found, unproven })
 }
 
-/// Cuts off what [`inspect`] found to be torn.
+/// Makes the journals hold durably what [`inspect`] has read, and nothing else: writes anew what
+/// is not known to be durable, and cuts off what is torn.
+///
+/// Power may be lost at any moment of it. What is written is what stands there already.
 ///
 /// # Errors
 ///
-/// When the file cannot be changed.
-pub(crate) fn cut_torn_tail(found: &Inspection) -> io::Result<()> {
+/// When a file cannot be changed.
+pub(crate) fn make_durable(inspected: &Inspected, disk: &dyn Disk) -> io::Result<()> {
+    let Inspected { found, unproven } = inspected;
+    for Unproven { file, position, bytes, .. } in unproven {
+        let file = OpenOptions::new().read(true).write(true).open(file)?;
+        disk.write_at(&file, bytes, *position)?;
+        disk.sync_data(&file)?;
+    }
     if let (Some((file, end)), 1..) = (&found.end, found.torn_bytes) {
         let file = OpenOptions::new().write(true).open(file)?;
         file.set_len(*end)?;
         file.sync_all()?;
     }
     Ok(())
+}
+
+/// Where the batches begin that were not known to be durable when they were read, oldest first.
+#[derive(Debug, Default)]
+struct LastBatches(VecDeque<(u64, usize)>);
+
+impl LastBatches {
+    fn push(&mut self, commit: u64, position: usize, durable: u64) {
+        self.0.push_back((commit, position));
+        while self.0.front().is_some_and(|(commit, _)| *commit <= durable) {
+            self.0.pop_front();
+        }
+    }
+
+    fn cut_from(&self, bytes: &[u8], file: &Path, end: usize) -> Option<Unproven> {
+        let (_, position) = *self.0.front()?;
+        let (last_commit, _) = *self.0.back()?;
+        let bytes = bytes.get(position..end)?.to_vec();
+        Some(Unproven { file: file.to_owned(), position: to_u64(position), bytes, last_commit })
+    }
 }
 
 /// The journals of a folder, oldest first, with their numbers.
@@ -215,6 +281,22 @@ fn end_of_data(file: &File) -> io::Result<u64> {
 }
 
 impl Inspection {
+    /// Whether everything is there that is known to have been durable. Where the journals hold no
+    /// commit at all, the tables tell once they are open.
+    pub(crate) fn check_end(&self) -> Result<(), InspectError> {
+        match (self.last_commit, &self.end) {
+            (Some(last), Some((file, position))) if last < self.durable_commit => {
+                let closed = self.durable_commit;
+                let what = format!(
+                    "the journal ends with commit {last}, and the store was closed after commit \
+                     {closed}"
+                );
+                Err(InspectError::Damaged { file: file.clone(), position: *position, what })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What markers behind a gap say about the commits in the gap, if it is bad.
     fn acknowledged_loss(&mut self, bytes: &[u8], gap: usize, nonce: Nonce) -> Option<String> {
         let markers = markers_behind(bytes, gap, nonce);
@@ -234,14 +316,16 @@ impl Inspection {
         })
     }
 
-    /// Takes in the whole batches from the start of a file and returns where they end.
+    /// Takes in the whole batches from the start of a file. Returns where they end, and which of them
+    /// are not known to be durable.
     fn walk(
         &mut self,
         (number, file): (u64, &Path),
         bytes: &[u8],
         nonce: Nonce,
-    ) -> Result<usize, InspectError> {
+    ) -> Result<(usize, LastBatches), InspectError> {
         let mut end = 0;
+        let mut last_batches = LastBatches::default();
         while let Some(batch) = Batch::parse(bytes.get(end..).unwrap_or_default(), nonce) {
             let commit = batch.marker.commit;
             let damaged = |what| {
@@ -260,13 +344,14 @@ impl Inspection {
             if end == 0 {
                 self.first_commits.push((number, commit));
             }
+            self.durable_commit = self.durable_commit.max(batch.marker.durable);
+            last_batches.push(commit, end, self.durable_commit);
             end += batch.bytes;
             self.tables.extend(batch.tables);
             self.batches += 1;
             self.last_commit = Some(commit);
-            self.durable_commit = self.durable_commit.max(batch.marker.durable);
         }
-        Ok(end)
+        Ok((end, last_batches))
     }
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct Marker {
 pub(crate) struct Nonce(pub(crate) u64);
 
 impl Nonce {
-    fn seal(self, said: &[u8]) -> u64 {
+    pub(crate) fn seal(self, said: &[u8]) -> u64 {
         xxh3_64_with_seed(said, self.0)
     }
 }

@@ -1,6 +1,5 @@
 //! The store itself: fjall behind the contract.
 
-use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -16,17 +15,19 @@ use seriatim_storage::{
 };
 
 use crate::check::{self, FilesReport};
-use crate::files::{self, Found, JournalSync, SyncData};
-use crate::journal::{self, InspectError, Inspection};
+use crate::clean_end;
+use crate::clean_end::{CleanEnd, Noted};
+use crate::disk::{Disk, SystemDisk};
+use crate::engine_log;
+use crate::files::{self, Found, JournalSync};
+use crate::journal::{self, InspectError, Inspected, Inspection};
 use crate::listing;
 use crate::marker::{self, Marker, Nonce};
 use crate::pack::pack;
+use crate::permissions;
 use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
 use crate::tables::{FjallSnapshot, Tables, said};
-
-/// Free space is asked for again after so many bytes were committed.
-const ROOM_CHECK_BYTES: u64 = 1024 * 1024;
 
 /// The size at which the engine begins a new journal.
 const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
@@ -39,6 +40,7 @@ pub struct FjallStore {
     settings: Settings,
     journal: JournalSync,
     opened: Inspection,
+    was_open_to_others: bool,
     syncs: SyncGroup,
     /// Commits since the store was opened.
     commits: AtomicU64,
@@ -52,8 +54,6 @@ pub struct FjallStore {
 
 struct Writer {
     last_commit: u64,
-    /// Bytes that may be committed before free space is asked for again.
-    unchecked_bytes: u64,
     /// Bytes that were committed since the sizes of memtables were looked at.
     unseen_bytes: u64,
     /// The newest journal when tables that lag behind were last written out.
@@ -71,20 +71,20 @@ impl FjallStore {
     ///
     /// When the store is in use, damaged, from a newer build or cannot be read or written.
     pub fn open(path: &Path, schema: &Schema, settings: Settings) -> Result<Self, OpenError> {
-        Self::open_with_sync(path, schema, settings, Arc::new(File::sync_data))
+        Self::open_on(path, schema, settings, Arc::new(SystemDisk))
     }
 
-    /// As [`FjallStore::open`], with something else in the place of fdatasync: for tests that
-    /// fail it, or that must know what it has covered.
+    /// As [`FjallStore::open`], with something else in the place of the disk: for tests that make it
+    /// fail, or that must know what a sync has covered.
     ///
     /// # Errors
     ///
     /// The same.
-    pub fn open_with_sync(
+    pub fn open_on(
         path: &Path,
         schema: &Schema,
         settings: Settings,
-        sync_data: Arc<SyncData>,
+        disk: Arc<dyn Disk>,
     ) -> Result<Self, OpenError> {
         let name = || path.display().to_string();
         let failed = |cause: String| OpenError::Failed { path: name(), cause };
@@ -99,9 +99,10 @@ impl FjallStore {
             return Err(OpenError::Occupied { path: name(), found });
         }
         let lock = files::lock(path)?;
+        let was_open_to_others = permissions::tighten(path).map_err(io)?;
         let (nonce, opened) = match files::look(path).map_err(io)? {
             Found::Nothing => (files::prepare(path).map_err(io)?, Inspection::default()),
-            Found::Store(nonce) => (nonce, inspect_and_cut(path, nonce)?),
+            Found::Store(nonce) => (nonce, recover(path, nonce, &*disk)?),
             Found::Damaged(what) => {
                 return Err(OpenError::Damaged { path: name(), what: what.to_owned() });
             }
@@ -115,15 +116,16 @@ impl FjallStore {
             path: path.to_owned(),
             nonce,
             settings,
-            journal: JournalSync::open(path, sync_data).map_err(io)?,
+            journal: JournalSync::open(path, disk).map_err(io)?,
             opened,
+            was_open_to_others,
             syncs: SyncGroup::default(),
             commits: AtomicU64::new(0),
             committed: AtomicU64::new(marker.commit),
-            durable: AtomicU64::new(marker.durable),
+            // What was found was made durable before it was read.
+            durable: AtomicU64::new(marker.commit),
             writer: Mutex::new(Writer {
                 last_commit: marker.commit,
-                unchecked_bytes: 0,
                 unseen_bytes: 0,
                 caught_up_at: 0,
             }),
@@ -141,6 +143,13 @@ impl FjallStore {
         &self.opened
     }
 
+    /// Whether others than its owner could enter the store's folder when it was opened. They cannot any
+    /// more.
+    #[must_use]
+    pub fn was_open_to_others(&self) -> bool {
+        self.was_open_to_others
+    }
+
     /// Reads the journals of a store that is there and changes nothing. It may be open.
     ///
     /// # Errors
@@ -155,7 +164,11 @@ impl FjallStore {
             Err(InspectError::Damaged { file: file(), position: 0, what })
         };
         match found {
-            Found::Store(nonce) => journal::inspect(&files::engine_folder(path), nonce),
+            Found::Store(nonce) => {
+                let found = inspect(path, nonce)?.found;
+                found.check_end()?;
+                Ok(found)
+            }
             Found::Nothing => damaged("there is no store"),
             Found::Damaged(what) => damaged(what),
         }
@@ -181,20 +194,17 @@ impl FjallStore {
         }
         let free = files::free_bytes(&self.path)
             .map_or_else(|error| error.to_string(), |bytes| format!("{bytes} bytes are free"));
-        format!("writing out or merging tables failed in the background ({free} on the disk)")
+        let cause = engine_log::last_error().map_or_else(String::new, |cause| format!(": {cause}"));
+        format!(
+            "writing out or merging tables failed in the background{cause} ({free} on the disk)"
+        )
     }
 
-    /// Refuses a commit that could run into the end of the disk.
-    fn check_room(&self, writer: &mut Writer, batch_bytes: u64) -> Result<(), CommitError> {
-        if let Some(left) = writer.unchecked_bytes.checked_sub(batch_bytes) {
-            writer.unchecked_bytes = left;
-            return Ok(());
-        }
-        writer.unchecked_bytes = 0;
+    /// Refuses a commit that could run into the end of the disk. Asked for every commit, because others
+    /// write to the same disk: a microsecond, beside the sync that follows.
+    fn check_room(&self, batch_bytes: u64) -> Result<(), CommitError> {
         let room = self.room_for(batch_bytes);
-        room.map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))??;
-        writer.unchecked_bytes = ROOM_CHECK_BYTES;
-        Ok(())
+        room.map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))?
     }
 
     /// Whether so many bytes can be written without touching the reserve.
@@ -306,16 +316,37 @@ enum WriteOutError {
     Engine(#[from] fjall::Error),
 }
 
-fn inspect_and_cut(path: &Path, nonce: Nonce) -> Result<Inspection, OpenError> {
+/// Reads the journals of a store, and the note of its last clean end. Whether they fit together is
+/// for [`Inspection::check_end`].
+pub(crate) fn inspect(path: &Path, nonce: Nonce) -> Result<Inspected, InspectError> {
+    let file = || path.join(clean_end::NAME);
+    let noted = CleanEnd::read(path, nonce);
+    let noted = noted.map_err(|source| InspectError::Io { file: file(), source })?;
+    let durable = match noted {
+        Noted::Nothing => 0,
+        Noted::End(end) => end.commit,
+        Noted::Damaged => {
+            let what = "the note of the last clean end cannot be read; where all other files are \
+                        known to be whole, remove it";
+            return Err(InspectError::Damaged { file: file(), position: 0, what: what.to_owned() });
+        }
+    };
+    journal::inspect(&files::engine_folder(path), nonce, durable)
+}
+
+/// Makes the journals of a store fit to be read: nothing is missing, nothing is torn, and everything
+/// in them is durable.
+fn recover(path: &Path, nonce: Nonce, disk: &dyn Disk) -> Result<Inspection, OpenError> {
     let name = || path.display().to_string();
     let failed = |cause: String| OpenError::Failed { path: name(), cause };
-    let found =
-        journal::inspect(&files::engine_folder(path), nonce).map_err(|error| match error {
-            InspectError::Damaged { .. } => {
-                OpenError::Damaged { path: name(), what: error.to_string() }
-            }
-            InspectError::Io { .. } => failed(error.to_string()),
-        })?;
+    let bad = |error: InspectError| match error {
+        InspectError::Damaged { .. } => {
+            OpenError::Damaged { path: name(), what: error.to_string() }
+        }
+        InspectError::Io { .. } => failed(error.to_string()),
+    };
+    let inspected = inspect(path, nonce).map_err(bad)?;
+    let found = &inspected.found;
     let noted = files::noted_journal(path).map_err(|error| failed(error.to_string()))?;
     if noted.is_none_or(|noted| noted > found.newest_journal) {
         let newest = found.newest_journal;
@@ -325,13 +356,26 @@ fn inspect_and_cut(path: &Path, nonce: Nonce) -> Result<Inspection, OpenError> {
         };
         return Err(OpenError::Damaged { path: name(), what });
     }
+    found.check_end().map_err(bad)?;
     let missing = listing::missing(&files::engine_folder(path), &found.tables);
     if let Some(file) = missing.map_err(|error| failed(error.to_string()))? {
         let what = format!("the file {} is missing", file.display());
         return Err(OpenError::Damaged { path: name(), what });
     }
-    journal::cut_torn_tail(&found).map_err(|error| failed(error.to_string()))?;
-    Ok(found)
+    journal::make_durable(&inspected, disk).map_err(|error| failed(error.to_string()))?;
+    Ok(inspected.found)
+}
+
+/// A store that is closed in good order notes how far it was.
+impl Drop for FjallStore {
+    fn drop(&mut self) {
+        // One that has stopped does not know. The next start finds out, as after a crash.
+        if self.sync().is_ok() && self.check_alive().is_ok() {
+            let commit = self.committed.load(Ordering::Acquire);
+            // Without the note the next start knows less, and nothing is lost.
+            drop(CleanEnd { commit }.write(&self.path, self.nonce));
+        }
+    }
 }
 
 impl Read for FjallStore {
@@ -373,7 +417,7 @@ impl Store for FjallStore {
         let batch_bytes = u64::try_from(batch.bytes()).unwrap_or(u64::MAX);
         let writes = batch.resolve(tables.as_ref(), &tables.schema)?;
         if !writes.is_empty() {
-            self.check_room(&mut writer, batch_bytes)?;
+            self.check_room(batch_bytes)?;
             let fatal = |cause| CommitError::Failed(tables.poison.poison("commit", cause));
             pressure::wait(self).map_err(fatal)?;
             self.write(&mut writer, writes).map_err(stop)?;

@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use seriatim_storage::faulty::Dice;
-use seriatim_storage_fjall::{FjallStore, SyncData};
+use seriatim_storage_fjall::{Disk, FjallStore};
 
 const PAGE_BYTES: usize = 4096;
 
@@ -46,18 +46,8 @@ impl Notes {
         Ok(Arc::new(Self { file: Mutex::new(file), reached: Mutex::default() }))
     }
 
-    /// What stands in the place of fdatasync.
-    pub(crate) fn sync_data(self: &Arc<Self>) -> Arc<SyncData> {
-        let notes = self.clone();
-        Arc::new(move |journal: &File| {
-            let (path, end) = notes.end_of(journal)?;
-            journal.sync_data()?;
-            notes.note(&path, end)
-        })
-    }
-
-    /// To be called when the store was opened and nothing was committed since: the engine syncs
-    /// what it finds.
+    /// To be called when the store was opened and nothing was committed since: a start makes
+    /// durable what it finds.
     pub(crate) fn note_opened(&self, data: &Path) -> Result<()> {
         let found = FjallStore::inspect(data)?;
         let (journal, end) = found.end.context("an open store has a journal")?;
@@ -79,6 +69,14 @@ impl Notes {
         let name = journal.file_name().unwrap_or_default().to_string_lossy();
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(format!("{name} {end}\n").as_bytes())
+    }
+}
+
+impl Disk for Notes {
+    fn sync_data(&self, journal: &File) -> io::Result<()> {
+        let (path, end) = self.end_of(journal)?;
+        journal.sync_data()?;
+        self.note(&path, end)
     }
 }
 
@@ -219,10 +217,10 @@ mod tests {
         let file = folder.path().join("synced");
         let path = journal(folder.path(), &[5; 70_000], b"");
         let notes = Notes::create(&file).unwrap();
-        let sync = notes.sync_data();
-        sync(&File::open(&path).unwrap()).unwrap();
+        let sync = || notes.sync_data(&File::open(&path).unwrap()).unwrap();
+        sync();
         OpenOptions::new().write(true).open(&path).unwrap().write_all_at(b"x", 70_000).unwrap();
-        sync(&File::open(&path).unwrap()).unwrap();
+        sync();
         assert_eq!(fs::read_to_string(&file).unwrap(), "3.jnl 70000\n3.jnl 70001\n");
     }
 }

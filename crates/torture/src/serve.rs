@@ -60,7 +60,7 @@ fn open(data: &Path, synced: Option<&Path>) -> Result<FjallStore> {
     let settings = Settings { memtable_bytes: MEMTABLE_BYTES, ..Settings::default() };
     let Some(synced) = synced else { return Ok(FjallStore::open(data, &schema, settings)?) };
     let notes = Notes::create(synced)?;
-    let store = FjallStore::open_with_sync(data, &schema, settings, notes.sync_data())?;
+    let store = FjallStore::open_on(data, &schema, settings, notes.clone())?;
     notes.note_opened(data)?;
     Ok(store)
 }

@@ -11,8 +11,8 @@ use tempfile::TempDir;
 
 use crate::on_disk::{OnDisk, flip};
 
-/// A closed store with seven commits, of which the last two were never acknowledged, and where
-/// each of them ends in the journal. The first one is the store's own.
+/// A store that was killed after seven commits, of which the last two were never acknowledged, and
+/// where each of them ends in the journal. The first one is the store's own.
 struct Recorded {
     place: OnDisk,
     file: PathBuf,
@@ -37,6 +37,7 @@ fn record() -> Recorded {
         file = journal;
         ends.push(end);
     }
+    place.kill(store);
     Recorded { place, file, ends }
 }
 
@@ -313,7 +314,7 @@ fn a_value_that_looks_like_a_batch_is_not_taken_for_one() {
     batch.put(table, b"k".to_vec(), forged);
     store.commit(batch).expect("commit");
     let (file, _) = place.journal_end();
-    drop(store);
+    place.kill(store);
     flip(&file, before, 0xff);
     let store = place.open(&workload::schema()).expect("a torn tail is normal");
     assert_eq!(store.get(table, b"k").expect("read"), None);

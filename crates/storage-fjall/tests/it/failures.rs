@@ -11,36 +11,38 @@ use seriatim_storage::conformance::workload;
 use seriatim_storage::{
     Batch, CommitError, KeyRange, Read, ReadError, Scan, ScanError, Schema, Store, SyncError,
 };
-use seriatim_storage_fjall::FjallStore;
+use seriatim_storage_fjall::{Disk, FjallStore};
 
 use crate::on_disk::SETTINGS;
 
 /// A disk whose syncs can be made to fail, and are counted.
 #[derive(Clone, Default)]
-struct Disk {
+struct FailingDisk {
     fails: Arc<AtomicBool>,
     tried: Arc<AtomicU64>,
 }
 
-impl Disk {
+impl Disk for FailingDisk {
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        self.tried.fetch_add(1, Ordering::Relaxed);
+        if self.fails.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the disk is gone"));
+        }
+        file.sync_data()
+    }
+}
+
+impl FailingDisk {
     fn open(&self, folder: &Path, schema: &Schema) -> FjallStore {
-        let disk = self.clone();
-        let sync_data = move |file: &File| {
-            disk.tried.fetch_add(1, Ordering::Relaxed);
-            if disk.fails.load(Ordering::Relaxed) {
-                return Err(io::Error::other("the disk is gone"));
-            }
-            file.sync_data()
-        };
-        FjallStore::open_with_sync(folder, schema, SETTINGS, Arc::new(sync_data)).unwrap()
+        FjallStore::open_on(folder, schema, SETTINGS, Arc::new(self.clone())).unwrap()
     }
 }
 
 #[test]
 fn a_failed_sync_stops_the_store_and_is_never_tried_again() {
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::default();
-    let Disk { fails, tried } = disk.clone();
+    let disk = FailingDisk::default();
+    let FailingDisk { fails, tried } = disk.clone();
     let schema = workload::schema();
     let store = disk.open(folder.path(), &schema);
     let table = schema.table("a").unwrap();
@@ -79,7 +81,7 @@ fn tables_are_written_out_only_behind_a_synced_journal() {
     // The engine can put a table on disk that is ahead of its journal; after a power cut that
     // would be a part of a batch. Here the disk refuses all syncs: no table may be written out.
     let folder = tempfile::tempdir().unwrap();
-    let disk = Disk::default();
+    let disk = FailingDisk::default();
     let schema = workload::schema();
     let store = disk.open(folder.path(), &schema);
     disk.fails.store(true, Ordering::Relaxed);

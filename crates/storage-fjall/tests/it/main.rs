@@ -7,8 +7,10 @@
     reason = "helpers of tests, which clippy does not take for tests: a panic fails the test"
 )]
 
+mod clean_end;
 mod conformance;
 mod damage;
+mod failed_sync;
 mod failures;
 mod full_disk;
 mod isolation;

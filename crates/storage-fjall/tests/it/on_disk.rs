@@ -1,27 +1,47 @@
 //! A place on disk for the conformance suite, with a power switch.
 
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use seriatim_storage::conformance::Place;
 use seriatim_storage::faulty::Dice;
 use seriatim_storage::{OpenError, Schema, Store};
-use seriatim_storage_fjall::{FjallStore, Settings};
+use seriatim_storage_fjall::{Disk, FjallStore, Settings};
 use tempfile::TempDir;
 
 const PAGE_BYTES: usize = 4096;
 
 pub(crate) struct OnDisk {
     pub(crate) folder: TempDir,
-    synced: Arc<Mutex<Synced>>,
+    switched: Arc<Switched>,
 }
 
-/// Up to where the journal is durable: noted by what stands in the place of fdatasync, so that
-/// a sync that does not happen is not believed.
-type Synced = Option<(PathBuf, u64)>;
+/// A disk with a power switch.
+#[derive(Default)]
+struct Switched {
+    path: PathBuf,
+    /// Up to where the journal is durable: noted by what stands in the place of fdatasync, so that
+    /// a sync that does not happen is not believed.
+    synced: Mutex<Option<(PathBuf, u64)>>,
+    is_off: AtomicBool,
+}
+
+impl Disk for Switched {
+    fn sync_data(&self, file: &File) -> io::Result<()> {
+        if self.is_off.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the power is off"));
+        }
+        let reached = journal_end(&self.path);
+        file.sync_data()?;
+        *self.synced.lock().expect("no panic with the lock") = Some(reached);
+        Ok(())
+    }
+}
 
 /// Small memtables: tables are written out and merged all the time.
 pub(crate) const SETTINGS: Settings = Settings {
@@ -35,7 +55,15 @@ pub(crate) const SETTINGS: Settings = Settings {
 impl OnDisk {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        Self { folder, synced: Arc::default() }
+        let path = folder.path().to_owned();
+        Self { folder, switched: Arc::new(Switched { path, ..Switched::default() }) }
+    }
+
+    /// Ends a store as a kill does: it notes no clean end. What it has written is in its files.
+    pub(crate) fn kill(&self, store: Box<dyn Store>) {
+        self.switched.is_off.store(true, Ordering::Relaxed);
+        drop(store);
+        self.switched.is_off.store(false, Ordering::Relaxed);
     }
 
     pub(crate) fn engine_folder(&self) -> PathBuf {
@@ -53,26 +81,18 @@ fn journal_end(path: &Path) -> (PathBuf, u64) {
 
 impl Place for OnDisk {
     fn open(&self, schema: &Schema) -> Result<Box<dyn Store>, OpenError> {
-        let path = self.folder.path().to_owned();
-        let synced = Arc::clone(&self.synced);
-        let sync_data = move |file: &File| {
-            let reached = journal_end(&path);
-            file.sync_data()?;
-            *synced.lock().expect("no panic with the lock") = Some(reached);
-            Ok(())
-        };
-        let sync_data = Arc::new(sync_data);
-        let store = FjallStore::open_with_sync(self.folder.path(), schema, SETTINGS, sync_data)?;
-        // The engine itself syncs what it finds.
-        *self.synced.lock().expect("no panic with the lock") = Some(self.journal_end());
+        let disk = self.switched.clone();
+        let store = FjallStore::open_on(self.folder.path(), schema, SETTINGS, disk)?;
+        // A start makes durable what it finds.
+        *self.switched.synced.lock().expect("no panic with the lock") = Some(self.journal_end());
         Ok(Box::new(store))
     }
 
     fn lose_power(&self, store: Box<dyn Store>, seed: u64) -> bool {
         // Closing writes everything to the files; the power cut then takes away what no sync
         // had asked for.
-        drop(store);
-        let synced = self.synced.lock().expect("no panic with the lock").clone();
+        self.kill(store);
+        let synced = self.switched.synced.lock().expect("no panic with the lock").clone();
         let (file, end) = self.journal_end();
         let from = synced.filter(|(synced, _)| *synced == file).map_or(0, |(_, at)| at);
         let bytes = fs::read(&file).expect("the journal is read");

@@ -3,6 +3,8 @@
 //! ```text
 //! fjall-writer write <folder>                        writes and syncs until it is killed
 //! fjall-writer full-disk <folder> <reserve bytes>    runs the suite's case about a full disk
+//! fjall-writer neighbour <folder>                    somebody else fills the disk in no time
+//! fjall-writer background <folder>                   a thread of the engine finds the disk full
 //! ```
 
 #![expect(
@@ -15,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use seriatim_storage::conformance::{self, Place, Verdict, workload};
-use seriatim_storage::{OpenError, Schema, Store};
+use seriatim_storage::{CommitError, OpenError, Schema, Store};
 use seriatim_storage_fjall::{FjallStore, Settings};
 
 fn main() {
@@ -25,6 +27,8 @@ fn main() {
         ["full-disk", folder, reserve] => {
             full_disk(folder.into(), reserve.parse().expect("a number of bytes"));
         }
+        ["neighbour", folder] => neighbour(folder.into()),
+        ["background", folder] => background(folder.into()),
         _ => panic!("this program is run by tests: {arguments:?}"),
     }
 }
@@ -42,6 +46,56 @@ fn full_disk(folder: PathBuf, disk_reserve_bytes: u64) {
     let verdict = (case.expect("the suite has the case").run)(&place);
     assert_eq!(verdict, Verdict::Passed);
     println!("passed");
+}
+
+/// Somebody else takes all the room between two commits, of which the store has seen little: it refuses
+/// the next one, and does not run into the end of the disk.
+fn neighbour(folder: PathBuf) {
+    let place = SmallDisk { folder, disk_reserve_bytes: 8 * 1024 * 1024 };
+    let store = place.open(&workload::schema()).expect("the store opens");
+    workload::commit(&*store, 0, 1).expect("there is room");
+    store.sync().expect("there is room");
+    let take_all = || {
+        let mut filler = File::create(place.filler()).expect("the filler is made");
+        while io::Write::write_all(&mut filler, &[0; 64 * 1024]).is_ok() {}
+    };
+    take_all();
+    for _ in 0..100 {
+        let refused = workload::commit(&*store, 0, 2);
+        assert!(matches!(refused, Err(CommitError::Full { .. })), "{refused:?}");
+    }
+    store.health().expect("the store goes on");
+    place.make_room();
+    workload::commit(&*store, 0, 2).expect("there is room again");
+    store.sync().expect("there is room again");
+    println!("passed");
+}
+
+/// A table cannot be written out because the disk is full: the store says what the system said.
+fn background(folder: PathBuf) {
+    assert!(seriatim_storage_fjall::keep_engine_errors(), "there is no other logger");
+    let settings =
+        Settings { disk_reserve_bytes: 0, memtable_bytes: 64 * 1024, ..Settings::default() };
+    let store = FjallStore::open(&folder.join("store"), &workload::schema(), settings);
+    let store = store.expect("the store opens");
+    let table = store.schema().table("a").expect("the workload's schema");
+    let mut filler = File::create(folder.join("filler")).expect("the filler is made");
+    while io::Write::write_all(&mut filler, &[0; 64 * 1024]).is_ok() {}
+    // Room for the journal, whose pages are there already or come with each commit, and not for tables.
+    let room = 192 * 1024;
+    filler.set_len(filler.metadata().expect("a size").len() - room).expect("a little room");
+    let failed = (0..10_000_u32).find_map(|number| {
+        let mut batch = seriatim_storage::Batch::new();
+        batch.put(table, number.to_be_bytes().to_vec(), vec![7; 1024]);
+        let committed = store.commit(batch);
+        committed.err().map(|error| error.to_string()).or_else(|| {
+            std::thread::yield_now();
+            store.health().err().map(|error| error.to_string())
+        })
+    });
+    let failed = failed.expect("the disk is full");
+    assert!(failed.contains("No space left on device (os error 28)"), "{failed}");
+    println!("{failed}\npassed");
 }
 
 /// A folder on a small disk of its own, with a file that takes up the room.

@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use crate::bench::BenchArgs;
 use crate::config;
 use crate::nouns::{
-    app, client, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
+    app, client, clock, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
 use crate::output::Form;
 use crate::settings::{ConfigTask, DevArgs, ServeArgs};
@@ -123,6 +123,9 @@ pub(crate) enum Task {
     /// Partitions: what they are doing.
     #[command(subcommand)]
     Partition(partition::Task),
+    /// The server's clock.
+    #[command(subcommand)]
+    Clock(clock::Task),
     /// Proofs over the log of a workspace.
     #[command(subcommand)]
     Proof(proof::Task),

@@ -38,7 +38,7 @@ use args::{Cli, Common, Task};
 use document::{object, of};
 use exit::{Exit, Failure};
 use nouns::{
-    app, client, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
+    app, client, clock, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
 use output::Form;
 use remote::ask;
@@ -93,6 +93,7 @@ fn is_write() -> bool {
     noun == "submit"
         || verbs == ["app", "create"]
         || verbs == ["workspace", "declare"]
+        || verbs == ["clock", "accept"]
         || verbs.ends_with(&["define"])
 }
 
@@ -111,6 +112,7 @@ fn run(common: &Common, task: &Task) -> Result<()> {
         Task::Receipt(task) => ask(common, async |it| receipt::run(&it, task).await),
         Task::Client(task) => ask(common, async |it| client::run(&it, task).await),
         Task::Partition(task) => ask(common, async |it| partition::run(&it, task).await),
+        Task::Clock(task) => ask(common, async |it| clock::run(&it, task).await),
         Task::Proof(task) => ask(common, async |it| proof::run(&it, task).await),
         Task::Verify(args) => verify::run(common, args),
         Task::Bench(args) => bench::run(common, args),

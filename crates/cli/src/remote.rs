@@ -187,9 +187,15 @@ pub(crate) fn missing(code: &'static str, what: impl std::fmt::Display) -> Failu
 
 fn failure(exit: Exit, error: &Error, message: String) -> Failure {
     let (code, facts) = (error.code().to_owned().into(), error.facts().clone());
-    let (is_retryable, advice) = (error.is_retryable(), advice(error.code()).map(str::to_owned));
+    let is_clock = facts.get("reason").is_some_and(|reason| reason == "clock");
+    let advice = if is_clock { Some(CLOCK) } else { advice(error.code()) };
+    let (is_retryable, advice) = (error.is_retryable(), advice.map(str::to_owned));
     Failure { exit, message, code, is_retryable, facts, advice }
 }
+
+/// What to do about a clock that is not believed.
+const CLOCK: &str = "look at the clock of the server's machine: set it right, or say that it is right \
+                     with `seriatim clock accept`";
 
 /// What to do about an error.
 fn advice(code: &str) -> Option<&'static str> {

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use seriatim_node::{Node, Reason, State, SystemClock};
-use seriatim_server::{Address, Server};
+use rustix::fs::Mode;
+use seriatim_json::write::moment;
+use seriatim_node::{Ahead, Jump, Node, Reason, State, SystemClock};
+use seriatim_server::{Address, Server, describe_clock};
 use seriatim_storage::OpenError;
-use seriatim_storage_fjall::FjallStore;
+use seriatim_storage_fjall::{FjallStore, keep_engine_errors};
 use seriatim_types::PartitionRef;
 use tokio::time::Instant;
 
@@ -69,9 +71,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
 /// Runs until a signal ends it.
 fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     fit_connections(&mut settings);
+    private_files();
+    keep_engine_errors();
     // From here on a signal ends the server in good order, however early it comes.
     let signal = signals::listen().context("signals cannot be listened to")?;
-    let Settings { listen, data, server, node, storage, apps } = settings;
+    let Settings { listen, data, server, node, storage, clock, apps } = settings;
     let server = seriatim_server::Settings { apps, ..server };
     if data.exists() && !data.is_dir() {
         let what = format!("{} is no folder, and data is kept in one", data.display());
@@ -81,9 +85,16 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     let until = Instant::now().checked_add(GONE_WITHIN);
     // Before anything is written: a server that finds its address taken leaves no trace.
     let address = soon(until, is_taken, || Address::take(listen)).with_context(no_address)?;
+    let had_folder = data.exists();
     let is_in_use = |error: &OpenError| matches!(error, OpenError::InUse { .. });
     let store =
         soon(until, is_in_use, || FjallStore::open(&data, &seriatim_node::schema(), storage))?;
+    if had_folder && store.was_open_to_others() {
+        let data = data.display();
+        complain(format!(
+            "seriatim: {data} could be read by other users of this machine; it is for its owner alone now"
+        ));
+    }
     let torn_bytes = store.found_on_open().torn_bytes;
     if torn_bytes > 0 {
         complain(format!(
@@ -92,16 +103,17 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
              that from it: compare with a copy."
         ));
     }
-    let clock = Arc::new(SystemClock::new());
+    let clock = Arc::new(SystemClock::with(clock));
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("the server's threads cannot be started")?;
     let all_answered = runtime.block_on(async {
-        let server = Server::listen(address, node.clone(), clock, server);
+        let server = Server::listen(address, node.clone(), clock.clone(), server);
         let server = server.with_context(no_address)?;
         say(welcome::text(server.address(), &data, is_dev));
         tokio::spawn(say_when_ready(node.clone()));
         tokio::spawn(say_what_stops(node.clone()));
+        tokio::spawn(say_what_the_clock_does(node.clone(), clock));
         anyhow::Ok(server.run(signal).await)
     });
     runtime.shutdown_timeout(READS_WITHIN);
@@ -120,6 +132,11 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     }
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
+}
+
+/// From here on, files that this process makes are for their owner alone.
+pub(crate) fn private_files() {
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
 }
 
 /// Tries until a time what a process may be in the way of that was killed and is not quite gone: its
@@ -183,6 +200,34 @@ async fn say_what_stops(node: Arc<Node>) {
     }
 }
 
+/// Says that the clock is not believed, that it is again, and when it was believed although it is far
+/// ahead and nobody vouches for it.
+async fn say_what_the_clock_does(node: Arc<Node>, clock: Arc<SystemClock>) {
+    let mut was_believed = true;
+    loop {
+        let time = node.time();
+        if let Some(Jump { from, to }) = clock.take_jump() {
+            complain(format!(
+                "seriatim: the machine's clock is {} ahead of the newest time in the store, {}, and \
+                 is believed, as clock.jump_max allows. If it is wrong, stop the server and set the \
+                 clock right: keys, expiries and years end by it",
+                Ahead(to, from),
+                moment(from)
+            ));
+        }
+        match time {
+            Err(ahead) if was_believed => complain(format!(
+                "seriatim: {}. Meanwhile commands are turned away, and reads go on",
+                describe_clock(ahead)
+            )),
+            Ok(_) if !was_believed => complain("seriatim: the machine's clock is believed again"),
+            Ok(_) | Err(_) => {}
+        }
+        was_believed = time.is_ok();
+        tokio::time::sleep(WATCH_EVERY).await;
+    }
+}
+
 /// What has stopped, and why: partitions, or (`None`) the store with all of them.
 fn stopped(node: &Node) -> BTreeMap<Option<PartitionRef>, String> {
     let mut stopped = BTreeMap::new();
@@ -210,9 +255,11 @@ async fn say_when_ready(node: Arc<Node>) {
         }
         if said.elapsed() >= SAY_EVERY {
             said = Instant::now();
-            match node.room() {
-                Ok(()) => say(welcome::progress(&partitions)),
-                Err(full) => say(format!("Not ready: {full}.")),
+            match (node.room(), node.time()) {
+                (Ok(()), Ok(_)) => say(welcome::progress(&partitions)),
+                (Err(full), _) => say(format!("Not ready: {full}.")),
+                // That is said once, where errors are.
+                (Ok(()), Err(_)) => {}
             }
         }
         tokio::time::sleep(LOOK_EVERY).await;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::{Args, Subcommand};
 
-use crate::config::{self, Configuration, Given, Problems};
+use crate::config::{self, Configuration, Given, Problems, Settings};
 use crate::document::{object, of};
 use crate::exit::Failure;
 use crate::output::{Form, print};
@@ -78,24 +78,28 @@ pub(crate) fn run(output: Form, task: &ConfigTask) -> Result<()> {
 
 impl DevArgs {
     pub(crate) fn load(&self) -> Result<Configuration, Failure> {
-        load(None, &self.flags)
+        load(Settings::for_dev(), None, &self.flags)
     }
 }
 
 impl ServeArgs {
     pub(crate) fn load(&self) -> Result<Configuration, Failure> {
         let found = Path::new(FILE).exists().then(|| PathBuf::from(FILE));
-        load(self.config.clone().or(found), &self.flags)
+        load(Settings::default(), self.config.clone().or(found), &self.flags)
     }
 }
 
-fn load(file: Option<PathBuf>, flags: &Flags) -> Result<Configuration, Failure> {
+fn load(
+    defaults: Settings,
+    file: Option<PathBuf>,
+    flags: &Flags,
+) -> Result<Configuration, Failure> {
     let text = |text: std::ffi::OsString| text.to_string_lossy().into_owned();
     let mut variables: Vec<_> =
         env::vars_os().map(|(name, value)| (text(name), text(value))).collect();
     variables.sort();
     let given = Given { file, variables, flags: flags.assignments()? };
-    Configuration::load(&given).map_err(|Problems(problems)| {
+    Configuration::load(defaults, &given).map_err(|Problems(problems)| {
         let said: Vec<String> = problems.iter().map(ToString::to_string).collect();
         Failure::usage(match said.as_slice() {
             [one] => one.clone(),

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use seriatim_api as api;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -14,6 +14,7 @@ use crate::definitions::AppInfo;
 use crate::error::Error;
 use crate::key::Key;
 use crate::partition::PartitionStatus;
+use crate::receipt::time_of;
 use crate::retry::{Dice, RetryPolicy};
 use crate::submitter::Submitter;
 
@@ -122,6 +123,18 @@ impl Client {
         let request = api::ListPartitionsRequest {};
         let answer = ask!(self, PartitionServiceClient::list_partitions, request)?;
         answer.partitions.into_iter().map(PartitionStatus::try_from).collect()
+    }
+
+    /// Vouches for the server's clock, which is then believed although it is far ahead. Returns the
+    /// time that it shows.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer.
+    pub async fn accept_clock(&self) -> Result<SystemTime, Error> {
+        let request = api::AcceptClockRequest {};
+        let answer = ask!(self, PartitionServiceClient::accept_clock, request)?;
+        Ok(time_of(answer.time_ms))
     }
 
     /// The server's version.

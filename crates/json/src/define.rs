@@ -122,6 +122,20 @@ pub fn kind(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
     Ok(DefineRequest::Kind { name })
 }
 
+/// Reads the body of a request that says nothing: none, or an object without members.
+///
+/// # Errors
+///
+/// The body says something.
+pub fn nothing(body: &[u8]) -> Result<(), Invalid> {
+    if body.is_empty() {
+        return Ok(());
+    }
+    let document = read_request(body)?;
+    let [] = Node::root(&document).members(&[])?;
+    Ok(())
+}
+
 /// Reads `PUT …/sequences/{name}`.
 ///
 /// # Errors

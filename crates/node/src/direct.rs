@@ -225,8 +225,8 @@ impl Owner {
     /// Returns whether there is more to do at once.
     fn step(&mut self) -> bool {
         // Nothing is proposed by a clock that cannot be believed. What needs no time goes on.
-        let now = self.clock.now().unwrap_or_else(|| {
-            give(self.partition.turn_away(&Reply::Busy(Busy::Clock)));
+        let now = self.clock.now().unwrap_or_else(|ahead| {
+            give(self.partition.turn_away(&Reply::Busy(Busy::Clock(ahead))));
             Time(0)
         });
         if self.ends_at.is_some() {

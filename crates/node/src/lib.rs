@@ -7,6 +7,7 @@ mod clock;
 mod delivery;
 mod direct;
 mod hosted;
+mod newest_time;
 mod node;
 mod partition;
 mod promised;
@@ -21,7 +22,7 @@ mod watch;
 mod writes;
 
 pub use chain::Chain;
-pub use clock::{Clock, SystemClock};
+pub use clock::{Ahead, Clock, ClockAhead, ClockSettings, Jump, SystemClock};
 pub use node::{AskError, Node, NotEnded};
 pub use partition::{Flight, Partition, State, Step, View};
 pub use reads::{
@@ -39,8 +40,10 @@ pub use watch::{Changed, Interest};
 #[doc(hidden)]
 pub mod parts {
     pub use crate::chain::Link;
+    pub use crate::clock::{AHEAD_MAX, ClockGuard, Reading};
     pub use crate::delivery::{Next, after, outbox_of};
     pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
+    pub use crate::newest_time::newest_time;
     pub use crate::partition::{Held, Observer, causes};
     pub use crate::shared::Shared;
 }

@@ -20,13 +20,14 @@ use seriatim_core::{Outcome, partition_of_id, partition_of_name};
 use seriatim_storage::{CommitError, Schema, Store};
 use seriatim_types::limits::PARTITIONS_MAX;
 use seriatim_types::{
-    AppId, Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef,
+    AppId, Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef, Time,
     WorkspaceRef,
 };
 
 use crate::chain::Chain;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockAhead};
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
+use crate::newest_time::newest_time;
 use crate::partition::{State, View};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
@@ -98,6 +99,8 @@ impl Node {
             crate::direct::syncer(&for_syncer, &waiting);
             drop(held);
         });
+        // Before anything is proposed.
+        clock.start(newest_time(&store));
         let hosted = Hosted::new(store, clock, settings, landings);
         hosted.start(SYSTEM);
         let syncer = syncer.expect("a thread can be started");
@@ -265,10 +268,22 @@ impl Node {
         Some(Changed::new(running.shared.clone(), interest))
     }
 
-    /// Whether entries can be proposed: not while the clock cannot be believed.
-    #[must_use]
-    pub fn has_time(&self) -> bool {
-        self.hosted.clock.now().is_some()
+    /// The time that entries are given.
+    ///
+    /// # Errors
+    ///
+    /// While the clock cannot be believed. Nothing is proposed then, and reads go on.
+    pub fn time(&self) -> Result<Time, ClockAhead> {
+        self.hosted.clock.now()
+    }
+
+    /// Somebody vouches for the clock as it is now. Returns the time that is believed from now on.
+    ///
+    /// # Errors
+    ///
+    /// When the clock takes nobody's word.
+    pub fn accept_clock(&self) -> Result<Time, ClockAhead> {
+        self.hosted.clock.accept()
     }
 
     /// Whether the disk has room for more.
@@ -280,14 +295,17 @@ impl Node {
         self.hosted.store.room()
     }
 
+    /// Whether every partition of every app serves, to readers at least.
+    #[must_use]
+    pub fn is_serving(&self) -> bool {
+        self.hosted.is_resumed() && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
+    }
+
     /// Whether every partition of every app serves, there is a time that can be believed, and room
     /// for what is sent.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.has_time()
-            && self.room().is_ok()
-            && self.hosted.is_resumed()
-            && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
+        self.time().is_ok() && self.room().is_ok() && self.is_serving()
     }
 
     /// Waits until every partition serves, one of them has stopped, or the time is over. Returns

@@ -3,6 +3,8 @@
 use seriatim_core::Outcome;
 use seriatim_sequencer::Progress;
 
+use crate::clock::ClockAhead;
+
 /// The answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reply {
@@ -34,8 +36,8 @@ pub enum Busy {
     #[error("too many rows of numbers wait for a checkpoint")]
     Unflushed,
     /// The machine's clock cannot be believed, so nothing is given a time.
-    #[error("the machine's clock was set far ahead and is not believed: set it right, or restart")]
-    Clock,
+    #[error(transparent)]
+    Clock(ClockAhead),
     /// An earlier command of the same [chain](crate::Chain) was not written.
     #[error("an earlier command was not written, and this one must not come before it")]
     Behind,

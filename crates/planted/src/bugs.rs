@@ -159,6 +159,12 @@ bugs! {
     /// The receipt of a repeated command has a proof against the log of today.
     ProofOfToday: "proof-of-today", DuplicatesDie;
 
+    // The clock is believed, or not.
+    /// A clock that is far ahead when the server starts is believed.
+    ClockTrustedAtStart: "clock-trusted-at-start", DuplicatesDie;
+    /// A clock that is not believed is not believed any more when the kernel vouches for it.
+    ClockNeverTrusted: "clock-never-trusted", Progress;
+
     // The store keeps what it was given.
     /// A snapshot shows what is committed now, durable or not.
     LiveSnapshot: "live-snapshot", DurableFirst;
@@ -166,6 +172,8 @@ bugs! {
     RotServed: "rot-served", NothingSilent;
     /// A sync is content with a trip to the disk that ended before it was asked for.
     SyncRidesTooEarly: "sync-rides-too-early", DurableFirst;
+    /// After a kill the page cache is believed: what is read there is not written anew.
+    TailTakenFromCache: "tail-taken-from-cache", DurableFirst;
 
     // The client tells its caller what came of a command.
     /// An attempt whose connection broke is taken for one that was not written.

@@ -44,8 +44,8 @@ pub use workspace::Workspace;
 
 pub use seriatim_core::{Committed, Current, CurrentValue, Refusal, Subject};
 pub use seriatim_node::{
-    Busy, ClientState, Clock, Consistency, Head, Inclusion, NotEnded, ReadFailed, Reason,
-    SequenceState, Settings as NodeSettings, State, SystemClock, schema,
+    Busy, ClientState, Clock, ClockAhead, ClockSettings, Consistency, Head, Inclusion, NotEnded,
+    ReadFailed, Reason, SequenceState, Settings as NodeSettings, State, SystemClock, schema,
 };
 pub use seriatim_storage_fjall::Settings as StorageSettings;
 pub use seriatim_types::{

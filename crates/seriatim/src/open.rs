@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_core::SYSTEM_APP;
-use seriatim_node::{Clock, Node, NotEnded, Reason, Settings, State, SystemClock, schema};
+use seriatim_node::{Busy, Clock, Node, NotEnded, Reason, Settings, State, SystemClock, schema};
 use seriatim_storage::Store;
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
 use seriatim_storage_fjall::FjallStore;
-use seriatim_types::PartitionRef;
+use seriatim_types::{PartitionRef, Time};
 
 use crate::app::{App, AppOptions};
-use crate::error::{ReadError, WriteError};
+use crate::error::{NotWritten, ReadError, WriteError};
 use crate::opened::Opened;
 
 /// Seriatim in this process: the apps of one folder. Clones are handles to the same; when the last
@@ -102,6 +102,18 @@ impl Seriatim {
         Ok(self.opened.with(Node::partitions)?)
     }
 
+    /// Vouches for the machine's clock, which is then believed although it is further ahead of the newest
+    /// time in the store than [`ClockSettings`](crate::ClockSettings) allow. Returns the time that it
+    /// shows.
+    ///
+    /// # Errors
+    ///
+    /// When it was closed, or [`Options::clock`] takes nobody's word.
+    pub fn accept_clock(&self) -> Result<Time, WriteError> {
+        let accepted = self.opened.with(Node::accept_clock)?;
+        Ok(accepted.map_err(|ahead| NotWritten::from(Busy::Clock(ahead)))?)
+    }
+
     /// Carries out what was sent, then ends, within [`Options::close_within`]: the next opening
     /// reads no event. Other handles are told that it is closed. The folder is free as soon as no
     /// [`Subscription`](crate::Subscription) is left that was not told so.
@@ -147,7 +159,10 @@ impl Options {
     /// When its list of apps cannot be read, or it did not serve in time.
     pub fn open_on(self, store: Arc<dyn Store>) -> Result<Seriatim, OpenError> {
         let node = Node::open(store, self.clock.clone(), self.node);
-        if !node.wait_until_ready(self.ready_within) {
+        // Without a time that can be believed there are reads, and commands are told why there is no more.
+        let is_ready = node.wait_until_ready(self.ready_within);
+        let is_readable = || node.time().is_err() && node.is_serving();
+        if !is_ready && !is_readable() {
             check_stopped(node.partitions(), self.ready_within)?;
         }
         let opened = Opened::new(node, self.clock, self.answer_within, self.close_within);

@@ -6,9 +6,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use seriatim_json::write::{self, Fact};
-use seriatim_node::Busy;
 
 use crate::answer;
+use crate::clock;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::partitions::states;
@@ -27,7 +27,7 @@ pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Respons
     let (is_ready, partitions, full) = context.ask(look).await?;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut facts = vec![("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
-    let clock = (!context.node.has_time()).then(|| Busy::Clock.to_string());
+    let clock = context.node.time().err().map(clock::describe);
     facts.extend(clock.or(full).map(|reason| ("reason", Fact::Text(reason))));
     Ok(answer::json(status, write::facts(&facts)))
 }

@@ -24,6 +24,7 @@ mod answer;
 mod apps;
 mod asked;
 mod browsers;
+mod clock;
 mod codes;
 mod commands;
 mod connections;
@@ -45,6 +46,7 @@ mod settings;
 mod unread;
 
 pub use address::Address;
+pub use clock::describe as describe_clock;
 pub use error::ApiError;
 pub use server::Server;
 pub use settings::Settings;

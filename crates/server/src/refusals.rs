@@ -7,6 +7,7 @@ use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Busy, ReadFailed, Reason, Reply, State};
 use seriatim_types::Name;
 
+use crate::clock;
 use crate::error::{ApiError, Outcome};
 
 /// How long to wait before trying again. What keeps a partition busy takes less, or nobody knows
@@ -53,8 +54,8 @@ impl From<Busy> for ApiError {
             Busy::Actualizing(progress) => {
                 return actualizing(message, progress.done, progress.total);
             }
+            Busy::Clock(ahead) => return clock::busy(ahead),
             Busy::Unflushed => "unflushed",
-            Busy::Clock => "clock",
             Busy::Behind => "behind",
             Busy::QueueFull { .. } | Busy::QueueLarge { .. } => "queue_full",
         };

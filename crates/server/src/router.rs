@@ -14,7 +14,9 @@ use seriatim_json::write::Fact;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::http as reads;
-use crate::{apps, browsers, commands, definitions, grpc, health, metrics, openapi, partitions};
+use crate::{
+    apps, browsers, clock, commands, definitions, grpc, health, metrics, openapi, partitions,
+};
 
 /// All endpoints, over HTTP and over gRPC.
 pub(crate) fn router(context: Arc<Context>) -> Router {
@@ -30,6 +32,7 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .merge(workspace())
         .route("/v1/partitions", get(partitions::list))
         .route("/v1/partitions/{app}/{p}/restart", post(partitions::restart))
+        .route("/v1/clock/accept", post(clock::accept))
         .route("/livez", get(health::live))
         .route("/readyz", get(health::ready))
         .route("/version", get(health::version))

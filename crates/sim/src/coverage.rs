@@ -84,6 +84,9 @@ pub(crate) const ALL: &[&str] = &[
     "covered_key_used_again",
     "covered_year_turned",
     "covered_clock_set_back",
+    "covered_clock_wrong_at_start",
+    "covered_clock_accepted",
+    "covered_clock_vouched_for",
     "covered_repetition",
     // What partitions tell each other.
     "covered_definition_among_commands",
@@ -97,6 +100,7 @@ pub(crate) const ALL: &[&str] = &[
     "covered_commit_maybe",
     "covered_store_stopped",
     "covered_pages_dropped",
+    "covered_tail_written_anew",
     "covered_rot_found",
     "covered_restarted_after_a_maybe",
     "covered_stopped_partition_restarted",

@@ -1,17 +1,17 @@
 //! The disk: it outlives the server, and fails as it was drawn.
 //!
 //! ```text
-//!  killed      what was not synced is in the page cache: the next process sees it, and unless it is
-//!              synced then, a loss of power takes it all the same; after a sync that has failed it
-//!              need not even be there for the next process
+//!  killed      what was not synced is in the page cache: the next process sees it, and writes it anew
+//!              before anybody is shown it
+//!  failed sync the disk has some of the pages, and the cache calls all of them clean: the next process
+//!              sees what the cache shows, or what the disk has, and no later sync writes the rest
 //!  power lost  what was not synced is cut off somewhere, torn or spoiled behind the cut
 //!  a bad call  a read that fails, or in which a bit is flipped, which its checksum finds out; a
 //!              commit or a sync that fails before or after it has done its work
 //!  a full disk commits are refused, most of them, for a while
 //! ```
 //!
-//! **Deliberately absent:** rows that are read wrongly every time, and a page that could not be
-//! written, is shown to the next process all the same, and is never written.
+//! **Deliberately absent:** rows that are read wrongly every time.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -62,16 +62,14 @@ impl Disk {
         self.is_healed.store(is_healed, Ordering::Relaxed);
     }
 
-    /// The process has ended. Returns which commits are gone, if any can be; all others are durable
-    /// then.
-    pub(crate) fn end(&mut self, dice: &mut Dice, end: End) -> Option<PowerLoss> {
+    /// The process has ended. Returns how many commits are gone; all others are durable once the
+    /// next process has begun.
+    pub(crate) fn end(&mut self, dice: &mut Dice, end: End) -> PowerLoss {
         let next = schedule(dice.next_u64(), &self.rates, &self.is_healed);
         let seed = dice.next_u64();
         let reopened = match end {
             End::Killed => self.store.restart(seed, next),
-            End::PowerLost => {
-                self.store.reopen(seed, next).map(|(store, loss)| (store, Some(loss)))
-            }
+            End::PowerLost => self.store.reopen(seed, next),
         };
         let (store, loss) = reopened.expect("the rows below do not fail");
         self.store = store;

@@ -100,20 +100,18 @@ impl Oracle {
         Ok(())
     }
 
-    /// The process has ended: what is stored says which maybes came true. If power was lost, what is
-    /// left is durable.
+    /// The process has ended: what is stored says which maybes came true. What is left is durable
+    /// once the next one has begun.
     ///
     /// # Errors
     ///
     /// When it is none of what it may be.
-    pub(crate) fn reopen(&mut self, disk: &Disk, is_durable: bool) -> Result<(), String> {
+    pub(crate) fn reopen(&mut self, disk: &Disk) -> Result<(), String> {
         for (partition, tracked) in &mut self.partitions {
             tracked.line.iter_mut().for_each(|commit| commit.is_maybe = true);
             tracked.read_again(*partition, &rows_of(disk, *partition))?;
-            if is_durable {
-                tracked.line.clear();
-                tracked.settled = tracked.ahead.clone();
-            }
+            tracked.line.clear();
+            tracked.settled = tracked.ahead.clone();
         }
         Ok(())
     }

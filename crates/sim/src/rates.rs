@@ -76,7 +76,7 @@ impl Rates {
         let (slow_sync, read_fails, commit_fails) = (chance(3_000), chance(40), chance(60));
         let (sync_fails, disk_full, read_rots) = (chance(500), chance(2_000), chance(200));
         // One that fails ends the process, so there are few in a run, and in some there are many.
-        let commit_fails = commit_fails.saturating_mul(if dice.below(3) == 0 { 25 } else { 1 });
+        let commit_fails = commit_fails.saturating_mul(if dice.below(2) == 0 { 40 } else { 1 });
         let mut every = |seconds: u64| match dice.below(2) {
             0 => NEVER,
             _ => Duration::from_millis(dice.below(seconds.saturating_mul(1_000)).max(500)),

@@ -21,6 +21,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use seriatim_json::define::AppDefaults;
+use seriatim_node::ClockSettings;
 
 pub(crate) use print::{json, toml};
 pub(crate) use reference::reference;
@@ -39,7 +40,16 @@ pub(crate) struct Settings {
     pub(crate) server: seriatim_server::Settings,
     pub(crate) node: seriatim_node::Settings,
     pub(crate) storage: seriatim_storage_fjall::Settings,
+    pub(crate) clock: ClockSettings,
     pub(crate) apps: AppDefaults,
+}
+
+impl Settings {
+    /// What `dev` takes for granted: it is tried on machines that sleep for weeks.
+    pub(crate) fn for_dev() -> Self {
+        let clock = ClockSettings { jump_max: None, ..ClockSettings::default() };
+        Self { clock, ..Self::default() }
+    }
 }
 
 impl Default for Settings {
@@ -50,6 +60,7 @@ impl Default for Settings {
             server: Default::default(),
             node: Default::default(),
             storage: Default::default(),
+            clock: Default::default(),
             apps: Default::default(),
         }
     }
@@ -65,9 +76,9 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     /// Takes everything that was given over the defaults.
-    pub(crate) fn load(given: &Given) -> Result<Self, Problems> {
+    pub(crate) fn load(defaults: Settings, given: &Given) -> Result<Self, Problems> {
         let mut configuration =
-            Self { settings: Settings::default(), sources: vec![Source::Default; TABLE.len()] };
+            Self { settings: defaults, sources: vec![Source::Default; TABLE.len()] };
         let mut problems = Vec::new();
         for (name, text, source) in given.assignments(&mut problems) {
             if let Err(why) = configuration.assign(&name, &text, &source) {

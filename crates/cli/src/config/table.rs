@@ -1,6 +1,6 @@
 //! Every setting: its name, what it takes, what it is for.
 
-use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX};
+use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX, RETENTION_MS_MAX};
 
 use super::Settings;
 use super::value::{Field, Kind, Value};
@@ -45,6 +45,12 @@ pub(super) const SECTIONS: &[(&str, &str)] = &[
     ),
     ("storage", "The tables on disk."),
     (
+        "clock",
+        "When a clock is believed that is more than ten minutes ahead of the newest time in the store. \
+         One that is not believed is shown by `/readyz`, and commands are BUSY until it is set right or \
+         accepted with `seriatim clock accept`.",
+    ),
+    (
         "apps",
         "What a new app gets that does not say otherwise. Apps that exist keep what they have, and \
          making one again that does not say otherwise is no error.",
@@ -59,8 +65,8 @@ macro_rules! settings {
             name: named!($($field).+ $(, $name)?),
             kind: $kind,
             about: $about,
-            get: |settings| settings.$($field).+.value(),
-            set: |settings, value| settings.$($field).+.take(value),
+            get: |settings| Field::value(&settings.$($field).+),
+            set: |settings, value| Field::take(&mut settings.$($field).+, value),
         }),*]
     };
 }
@@ -77,7 +83,7 @@ macro_rules! named {
     };
 }
 
-use Kind::{Address, Bytes, Count, Folder, Hosts, Retention, Time};
+use Kind::{Address, Bytes, Count, Flag, Folder, Hosts, Retention, Time, TimeOrNone};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -181,6 +187,12 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Free disk below which commands are answered BUSY.";
     storage.worker_threads: Count(1..=64),
         "Threads that write out and merge tables.";
+
+    clock.jump_max: TimeOrNone(0..=RETENTION_MS_MAX),
+        "How far the clock may be ahead although nobody vouches for it: as long as a server may be down or \
+         idle before it is started again. All steps of one run together. `dev` has no limit.";
+    clock.trust_kernel: Flag,
+        "Whether a clock is believed, however far ahead, that the kernel calls synchronised.";
 
     apps.partitions: Count(1..=PARTITIONS_MAX as u64),
         "Partitions of a new app, a thread and about 1.2 MiB each. It can never be changed later.";

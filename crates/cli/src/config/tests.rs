@@ -7,6 +7,10 @@ use std::path::Path;
 use super::table::{SECTIONS, TABLE};
 use super::*;
 
+fn load(given: &Given) -> Result<Configuration, Problems> {
+    Configuration::load(Settings::default(), given)
+}
+
 fn flags(assignments: &[(&str, &str)]) -> Given {
     let flag =
         |(name, text): &(&str, &str)| ("--set".to_owned(), (*name).to_owned(), (*text).to_owned());
@@ -22,7 +26,7 @@ fn file(text: &str) -> (tempfile::TempDir, Given) {
 
 /// What is wrong, without the folder of the file.
 fn problems(given: &Given) -> Vec<String> {
-    let said = Configuration::load(given).unwrap_err().to_string();
+    let said = load(given).unwrap_err().to_string();
     let folder = given.file.as_ref().and_then(|path| path.parent());
     let folder = folder.map_or_else(String::new, |it| format!("{}/", it.display()));
     said.lines().map(|line| line.replace(&folder, "")).collect()
@@ -63,7 +67,7 @@ fn every_name_is_there_once_and_has_a_section() {
 /// their ranges, and values are read as they are written.
 #[test]
 fn what_is_printed_is_a_file_that_says_the_same() {
-    let before = Configuration::load(&flags(&[
+    let before = load(&flags(&[
         ("server.answer_within", "90s"),
         ("server.hosts", "db.internal,db.example"),
         ("storage.cache_bytes", "1000001"),
@@ -72,7 +76,7 @@ fn what_is_printed_is_a_file_that_says_the_same() {
     ]))
     .unwrap();
     let (_folder, given) = file(&toml(&before));
-    let after = Configuration::load(&given).unwrap();
+    let after = load(&given).unwrap();
     assert_eq!(after.settings, before.settings);
     assert_eq!(after.set_count(), TABLE.len());
 }
@@ -83,7 +87,7 @@ fn the_ends_of_every_range_can_be_set() {
         let ends = setting.kind.range_in_words();
         let Some((first, last)) = ends.split_once(" to ") else { continue };
         for end in [first, last.trim_end_matches(", or forever")] {
-            let configuration = Configuration::load(&flags(&[(setting.name, end)])).unwrap();
+            let configuration = load(&flags(&[(setting.name, end)])).unwrap();
             let shown = setting.show(&configuration.settings).to_string();
             assert_eq!(shown.trim_matches('"'), end, "{}", setting.name);
         }
@@ -92,7 +96,7 @@ fn the_ends_of_every_range_can_be_set() {
 
 #[test]
 fn hosts_are_names_without_ports() {
-    let hosts = |text| Configuration::load(&flags(&[("server.hosts", text)]));
+    let hosts = |text| load(&flags(&[("server.hosts", text)]));
     for (text, names) in [("", &[][..]), (" ", &[]), ("*", &["*"]), ("a, b-1.c", &["a", "b-1.c"])] {
         assert_eq!(hosts(text).unwrap().settings.server.hosts, names, "{text:?}");
     }
@@ -114,7 +118,7 @@ fn flags_outweigh_variables_and_variables_outweigh_the_file() {
         variable("SERIATIM_SERVER", "http://elsewhere"),
     ];
     given.flags = flags(&[("node.queue_max", "3")]).flags;
-    let configuration = Configuration::load(&given).unwrap();
+    let configuration = load(&given).unwrap();
     let Settings { node, apps, .. } = &configuration.settings;
     assert_eq!((node.queue_max, node.tick_interval.as_secs(), apps.partitions), (3, 2, 7));
     assert_eq!(configuration.source("node.queue_max").to_string(), "--set");
@@ -183,7 +187,7 @@ fn values_out_of_range_and_strange_ones_are_refused() {
         ("apps.idempotency_retention", "0s"),
         ("apps.trust_level", "3"),
     ] {
-        assert!(Configuration::load(&flags(&[(name, text)])).is_err(), "{name} = {text}");
+        assert!(load(&flags(&[(name, text)])).is_err(), "{name} = {text}");
     }
 }
 

@@ -17,6 +17,9 @@ pub(super) enum Value {
     Number(u64),
     /// A retention without an end.
     Forever,
+    /// No limit.
+    NoLimit,
+    Flag(bool),
 }
 
 /// What a setting takes.
@@ -36,6 +39,10 @@ pub(super) enum Kind {
     Time(RangeInclusive<u64>),
     /// A time, or for ever.
     Retention,
+    /// A time in milliseconds, or no limit.
+    TimeOrNone(RangeInclusive<u64>),
+    /// Yes or no.
+    Flag,
 }
 
 /// How many of the smallest unit each unit is. The first that fits is shown.
@@ -58,6 +65,9 @@ impl Kind {
             Self::Folder => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
             Self::Hosts => hosts(text).map(|hosts| Value::Text(hosts.join(", "))),
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => number(range),
+            Self::TimeOrNone(_) if text == "none" => Some(Value::NoLimit),
+            Self::TimeOrNone(range) => number(range),
+            Self::Flag => text.parse().ok().map(Value::Flag),
             Self::Retention if text == "forever" => Some(Value::Forever),
             Self::Retention => number(&(1..=RETENTION_MS_MAX)),
         };
@@ -69,6 +79,8 @@ impl Kind {
         match value {
             Value::Text(text) => text.as_str().into(),
             Value::Forever => "forever".into(),
+            Value::NoLimit => "none".into(),
+            Value::Flag(flag) => (*flag).into(),
             Value::Number(number) => match with_unit(*number, self.units()) {
                 plain if plain.bytes().all(|byte| byte.is_ascii_digit()) => (*number).into(),
                 with_unit => with_unit.into(),
@@ -82,15 +94,18 @@ impl Kind {
             Self::Address => "of this machine's own".to_owned(),
             Self::Folder => "any".to_owned(),
             Self::Hosts => "any number of them, or *".to_owned(),
-            Self::Count(range) | Self::Bytes(range) | Self::Time(range) => {
-                let [first, last] =
-                    [range.start(), range.end()].map(|end| with_unit(*end, self.units()));
-                format!("{first} to {last}")
-            }
+            Self::Count(range) | Self::Bytes(range) | Self::Time(range) => self.span(range),
+            Self::TimeOrNone(range) => format!("{}, or none", self.span(range)),
+            Self::Flag => "true or false".to_owned(),
             Self::Retention => {
                 format!("1ms to {}, or forever", with_unit(RETENTION_MS_MAX, TIMES))
             }
         }
+    }
+
+    fn span(&self, range: &RangeInclusive<u64>) -> String {
+        let [first, last] = [range.start(), range.end()].map(|end| with_unit(*end, self.units()));
+        format!("{first} to {last}")
     }
 
     /// What kind of value, in words.
@@ -101,15 +116,16 @@ impl Kind {
             Self::Hosts => "names with commas between them",
             Self::Count(_) => "whole number",
             Self::Bytes(_) => "bytes (KiB, MiB, GiB)",
-            Self::Time(_) | Self::Retention => "time (ms, s, m, h, d)",
+            Self::Time(_) | Self::TimeOrNone(_) | Self::Retention => "time (ms, s, m, h, d)",
+            Self::Flag => "yes or no",
         }
     }
 
     fn units(&self) -> Units {
         match self {
             Self::Bytes(_) => BYTES,
-            Self::Time(_) | Self::Retention => TIMES,
-            Self::Address | Self::Folder | Self::Hosts | Self::Count(_) => &[("", 1)],
+            Self::Time(_) | Self::TimeOrNone(_) | Self::Retention => TIMES,
+            Self::Address | Self::Folder | Self::Hosts | Self::Count(_) | Self::Flag => &[("", 1)],
         }
     }
 }
@@ -129,7 +145,10 @@ impl fmt::Display for Kind {
             Self::Count(_) => write!(f, "a whole number from {range}"),
             Self::Bytes(_) => write!(f, "a number of bytes from {range}"),
             Self::Time(_) => write!(f, "a time from {range}, with its unit, such as 30s"),
-            Self::Retention => write!(f, "a time from {range}, such as 24h"),
+            Self::Retention | Self::TimeOrNone(_) => {
+                write!(f, "a time from {range}, such as 24h")
+            }
+            Self::Flag => write!(f, "{range}"),
         }
     }
 }
@@ -229,6 +248,36 @@ impl Field for Duration {
     }
 }
 
+impl Field for Option<Duration> {
+    fn value(&self) -> Value {
+        self.as_ref().map_or(Value::NoLimit, Field::value)
+    }
+
+    fn take(&mut self, value: Value) {
+        *self = match value {
+            Value::NoLimit => None,
+            Value::Number(_) | Value::Text(_) | Value::Forever | Value::Flag(_) => {
+                Some(Duration::from_millis(value.number()))
+            }
+        };
+    }
+}
+
+impl Field for bool {
+    fn value(&self) -> Value {
+        Value::Flag(*self)
+    }
+
+    fn take(&mut self, value: Value) {
+        *self = match value {
+            Value::Flag(flag) => flag,
+            Value::Number(_) | Value::Text(_) | Value::Forever | Value::NoLimit => {
+                panic!("its kind reads flags only, not {value:?}")
+            }
+        };
+    }
+}
+
 impl Field for SocketAddr {
     fn value(&self) -> Value {
         Value::Text(self.to_string())
@@ -270,7 +319,9 @@ impl Field for Retention {
     fn take(&mut self, value: Value) {
         *self = match value {
             Value::Forever => Self::Forever,
-            Value::Number(_) | Value::Text(_) => Self::Milliseconds(value.number()),
+            Value::Number(_) | Value::Text(_) | Value::NoLimit | Value::Flag(_) => {
+                Self::Milliseconds(value.number())
+            }
         };
     }
 }
@@ -297,14 +348,18 @@ impl Value {
     fn number(&self) -> u64 {
         match self {
             Self::Number(number) => *number,
-            Self::Text(_) | Self::Forever => panic!("its kind reads numbers only, not {self:?}"),
+            Self::Text(_) | Self::Forever | Self::NoLimit | Self::Flag(_) => {
+                panic!("its kind reads numbers only, not {self:?}")
+            }
         }
     }
 
     fn text(self) -> String {
         match self {
             Self::Text(text) => text,
-            Self::Number(_) | Self::Forever => panic!("its kind reads texts only, not {self:?}"),
+            Self::Number(_) | Self::Forever | Self::NoLimit | Self::Flag(_) => {
+                panic!("its kind reads texts only, not {self:?}")
+            }
         }
     }
 }

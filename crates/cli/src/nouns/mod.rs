@@ -2,6 +2,7 @@
 
 pub(crate) mod app;
 pub(crate) mod client;
+pub(crate) mod clock;
 pub(crate) mod entity;
 pub(crate) mod kind;
 pub(crate) mod log;

@@ -4,6 +4,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
+use seriatim_json::write::moment;
+use seriatim_node::Ahead;
 use seriatim_storage::{OpenError, Store};
 use seriatim_storage_fjall::FjallStore;
 use seriatim_types::{Name, Time};
@@ -19,10 +21,14 @@ use crate::exit::{Exit, Failure, code_of_store};
 use crate::output::Form;
 use crate::progress::Progress;
 use crate::remote::{missing, not_found};
+use crate::serve::private_files;
+use crate::welcome::complain;
 
 /// Checks everything, and prints how much that was.
 pub(super) fn run(output: Form, data: &Path, accept_torn_tail: bool) -> Result<()> {
-    let document = document(&verified(data, accept_torn_tail)?);
+    let verified = verified(data, accept_torn_tail)?;
+    say_if_future(verified.totals.newest);
+    let document = document(&verified);
     Ok(output.print_as(&document, || format!("{}\nNothing differs.", document.table()))?)
 }
 
@@ -33,9 +39,11 @@ pub(crate) fn check(data: &Path) -> Result<Totals, Failure> {
 
 fn verified(data: &Path, accept_torn_tail: bool) -> Result<Verified, Failure> {
     check_is_folder(data)?;
+    // What opening the store writes is for its owner alone.
+    private_files();
     let mut progress = Progress::new();
     let progress = &mut |done| progress.say(|| words(done));
-    let verified = verify_files(data, &options(), accept_torn_tail, progress);
+    let verified = verify_files(data, &Options::default(), accept_torn_tail, progress);
     verified.map_err(|error| failure(&error, data))
 }
 
@@ -52,7 +60,7 @@ pub(super) fn sequence(output: Form, data: &Path, app: &str, name: &str) -> Resu
     let walked = verify_sequence(
         (snapshot.as_ref(), store.schema()),
         names,
-        &options(),
+        &Options::default(),
         &mut |report| all.push(series_of(report)),
         &mut |done| progress.say(|| words(done)),
     );
@@ -65,6 +73,8 @@ pub(super) fn sequence(output: Form, data: &Path, app: &str, name: &str) -> Resu
 /// not checked.
 pub(super) fn open_checked(data: &Path) -> Result<FjallStore, Failure> {
     check_is_folder(data)?;
+    // What opening the store writes is for its owner alone.
+    private_files();
     let mut progress = Progress::new();
     let said = &mut |done| progress.say(|| format!("files: {} MiB read", done >> 20));
     let checked = FjallStore::check_files(data, said);
@@ -82,11 +92,23 @@ fn no_store(data: &Path) -> Failure {
         .advise("`seriatim dev` keeps its data in ./.seriatim, unless --data names another folder")
 }
 
-fn options() -> Options {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    let now = now.ok().and_then(|since| u64::try_from(since.as_millis()).ok()).map(Time);
-    Options { now, ..Options::default() }
+/// Times come from clocks that were believed, and never go back. So one of the future is no damage,
+/// and worth knowing: keys, expiries and years ended by it.
+fn say_if_future(newest: Option<Time>) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = Time(u64::try_from(now.as_millis()).unwrap_or(u64::MAX));
+    if let Some(newest) = newest.filter(|newest| newest.0 > now.0.saturating_add(FUTURE_MS)) {
+        complain(format!(
+            "seriatim: the newest time in the store, {}, is {} ahead of this machine's clock: that one is \
+             behind, or one that the server believed was ahead",
+            moment(newest),
+            Ahead(newest, now)
+        ));
+    }
 }
+
+/// How far clocks may differ before it is said.
+const FUTURE_MS: u64 = 600_000;
 
 fn words(Done { step, done, total }: Done) -> String {
     match step {
@@ -110,6 +132,7 @@ fn document(Verified { files, totals }: &Verified) -> Json {
         ("series", of(totals.series)),
         ("keys", of(totals.keys)),
         ("rows", of(totals.rows)),
+        ("newest_time", of(totals.newest.map(moment))),
     ])
 }
 

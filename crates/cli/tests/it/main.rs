@@ -2,8 +2,10 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panicking, and say so briefly")]
 
 mod bench;
+mod clock;
 mod commands;
 mod configuration;
+mod data_folder;
 mod dev;
 mod documents;
 mod failures;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, ExitStatus, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use seriatim_testkit::HttpClient;
@@ -85,6 +85,11 @@ impl Dev {
         let address = said.split("http://").nth(1).and_then(|rest| rest.split_whitespace().next());
         let address = address.unwrap().parse().unwrap();
         Self { child, out, address, said }
+    }
+
+    /// Its standard error, if that was asked for.
+    pub(crate) fn errors(&mut self) -> Option<ChildStderr> {
+        self.child.stderr.take()
     }
 
     pub(crate) fn client(&self) -> HttpClient {

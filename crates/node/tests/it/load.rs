@@ -9,8 +9,8 @@ use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, Stored, event_key};
 use seriatim_core::Outcome;
 use seriatim_node::{
-    AskError, Busy, Clock, Log, Node, Reason, Reply, Settings, State, SubscribeError, SystemClock,
-    schema,
+    AskError, Busy, Clock, ClockAhead, Log, Node, Reason, Reply, Settings, State, SubscribeError,
+    SystemClock, schema,
 };
 use seriatim_storage::Batch;
 use seriatim_storage::faulty::FaultyStore;
@@ -226,10 +226,11 @@ fn has_view(node: &Node, partition: PartitionRef, deadline: Instant) -> bool {
 /// Whoever asked waited until it gave up, and readiness said that all was well.
 #[test]
 fn a_clock_that_is_not_believed_turns_callers_away_and_is_not_ready() {
+    const AHEAD: ClockAhead = ClockAhead { time: Time(2_000_000), last_time: Time(7) };
     struct Lost;
     impl Clock for Lost {
-        fn now(&self) -> Option<Time> {
-            None
+        fn now(&self) -> Result<Time, ClockAhead> {
+            Err(AHEAD)
         }
     }
     let gate = Gate::new();
@@ -238,9 +239,9 @@ fn a_clock_that_is_not_believed_turns_callers_away_and_is_not_ready() {
     let partition = PartitionRef { app: AppId(1), partition: PartitionId(1) };
     let soon = Instant::now() + PATIENCE;
     assert!(has_view(&node, partition, soon), "it reads its log all the same");
-    assert!(!node.is_ready() && !node.has_time());
+    assert!(!node.is_ready() && node.time() == Err(AHEAD));
     let asked = node.submit_and_wait(&name("shop"), ask("a", 1, "1"), PATIENCE);
-    assert_eq!(asked, Ok(Reply::Busy(Busy::Clock)));
+    assert_eq!(asked, Ok(Reply::Busy(Busy::Clock(AHEAD))));
     let begun = Instant::now();
     node.shutdown(PATIENCE).unwrap();
     assert!(begun.elapsed() < PATIENCE / 2, "it waits for nothing");

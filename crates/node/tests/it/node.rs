@@ -8,7 +8,8 @@ use std::time::Duration;
 use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
 use seriatim_core::Outcome;
 use seriatim_node::{
-    AskError, Clock, Node, Partition, Reader, Reply, Settings, State, SystemClock, View, schema,
+    AskError, Clock, ClockAhead, Node, Partition, Reader, Reply, Settings, State, SystemClock,
+    View, schema,
 };
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
 use seriatim_storage::{Read, Store};
@@ -249,7 +250,7 @@ fn definitions_reach_their_partitions_across_a_crash_in_the_middle() {
     }
     drop(system);
     drop(store);
-    let node = open(&disk);
+    let node = open_at(&disk, Settings::default(), Hands::at(now.0));
     let partition = PartitionRef { app: AppId(1), partition: PartitionId(0) };
     let schema = schema();
     let has_all = |view: &View| {
@@ -284,8 +285,8 @@ impl Hands {
 }
 
 impl Clock for Hands {
-    fn now(&self) -> Option<Time> {
-        Some(Time(self.0.load(Ordering::Relaxed)))
+    fn now(&self) -> Result<Time, ClockAhead> {
+        Ok(Time(self.0.load(Ordering::Relaxed)))
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use seriatim::{Clock, Time, random_key};
+use seriatim::{Clock, ClockAhead, Time, random_key};
 
 use super::invoices::{Failure, Invoice, Invoicing, IssueError, Shop};
 
@@ -47,9 +47,9 @@ impl StoryClock {
 }
 
 impl Clock for StoryClock {
-    fn now(&self) -> Option<Time> {
-        let passed = u64::try_from(self.began.elapsed().as_millis()).ok()?;
-        self.began_at_ms.load(Ordering::Relaxed).checked_add(passed).map(Time)
+    fn now(&self) -> Result<Time, ClockAhead> {
+        let passed = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Ok(Time(self.began_at_ms.load(Ordering::Relaxed).saturating_add(passed)))
     }
 }
 

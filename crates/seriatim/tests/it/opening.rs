@@ -1,14 +1,16 @@
 //! Opening and closing folders.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use seriatim::{
-    AppOptions, Clock, Committed, NodeSettings, NotWritten, OpenError, Options, ReadError,
-    RecordClass, Seriatim, Time, WriteError,
+    AppOptions, Busy, Clock, ClockAhead, Committed, NodeSettings, NotWritten, OpenError, Options,
+    ReadError, RecordClass, Seriatim, Time, WriteError,
 };
 use seriatim_storage::faulty::{CallKind, Fault};
+use seriatim_storage::hooked::HookedStore;
 
 use crate::world::{ORDER, PATIENCE, Storage, key, orders, shop};
 
@@ -129,20 +131,74 @@ fn what_was_closed_is_opened_without_reading_the_log() {
     assert!(many < few + 200, "{few} calls for 2 events, {many} for 1000");
 }
 
-/// A clock that is never believed.
-struct NoClock;
+/// A clock that is not believed until somebody vouches for it.
+#[derive(Default)]
+struct Doubted(AtomicBool);
 
-impl Clock for NoClock {
-    fn now(&self) -> Option<Time> {
-        None
+const AHEAD: ClockAhead = ClockAhead { time: Time(2_000_000), last_time: Time(7) };
+
+impl Clock for Doubted {
+    fn now(&self) -> Result<Time, ClockAhead> {
+        if self.0.load(Ordering::Relaxed) { Ok(AHEAD.time) } else { Err(AHEAD) }
+    }
+
+    fn accept(&self) -> Result<Time, ClockAhead> {
+        self.0.store(true, Ordering::Relaxed);
+        self.now()
+    }
+}
+
+#[test]
+fn clock_that_is_not_believed_leaves_reads_and_commands_wait_until_it_is_accepted() {
+    let storage = Storage::new();
+    let options = || Options { answer_within: PATIENCE, ..Options::default() };
+    let seriatim = options().open_on(Arc::new(storage.store())).unwrap();
+    let store = shop(&seriatim).workspace("store-1").unwrap();
+    orders(&store, 1..=3);
+    seriatim.close().unwrap();
+
+    let options = Options { clock: Arc::new(Doubted::default()), ..options() };
+    let seriatim = options.open_on(Arc::new(storage.store())).unwrap();
+    let shop = seriatim.app("shop", AppOptions::default());
+    let busy = match shop.err() {
+        Some(WriteError::NotWritten(NotWritten::Busy { busy, .. })) => busy,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(busy, Busy::Clock(AHEAD));
+    assert_eq!(seriatim.accept_clock().unwrap(), AHEAD.time);
+    let shop = seriatim.app("shop", AppOptions::default()).unwrap();
+    let store = shop.workspace("store-1").unwrap();
+    assert!(orders(&store, 1..=3).iter().all(|it| it.is_replayed));
+}
+
+/// Lets the syncs of a store go once whoever opens it has looked twice: the second time it has given up.
+struct TwoLooks {
+    opener: thread::ThreadId,
+    looks: AtomicU32,
+}
+
+impl Clock for TwoLooks {
+    fn now(&self) -> Result<Time, ClockAhead> {
+        if thread::current().id() == self.opener {
+            self.looks.fetch_add(1, Ordering::SeqCst);
+        }
+        Ok(Time(1))
     }
 }
 
 #[test]
 fn what_does_not_serve_in_time_is_not_opened() {
     let ready_within = Duration::from_millis(50);
-    let options = Options { clock: Arc::new(NoClock), ready_within, ..Options::default() };
-    let error = options.open_on(Arc::new(Storage::new().store())).err().unwrap();
+    let clock = Arc::new(TwoLooks { opener: thread::current().id(), looks: AtomicU32::new(0) });
+    let looked = clock.clone();
+    let store = HookedStore::new(Arc::new(Storage::new().store())).sync_by(move |store| {
+        while looked.looks.load(Ordering::SeqCst) < 2 {
+            thread::yield_now();
+        }
+        store.sync()
+    });
+    let options = Options { clock, ready_within, ..Options::default() };
+    let error = options.open_on(Arc::new(store)).err().unwrap();
     let OpenError::NotReady { waited, partitions } = error else { panic!("{error:?}") };
     assert_eq!((waited, partitions.len()), (ready_within, 1));
 }

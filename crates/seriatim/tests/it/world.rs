@@ -8,8 +8,8 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use seriatim::{
-    App, AppOptions, Clock, Key, Numbering, Options, RecordClass, Seriatim, Submitted, Time,
-    Workspace, schema,
+    App, AppOptions, Clock, ClockAhead, Key, Numbering, Options, RecordClass, Seriatim, Submitted,
+    Time, Workspace, schema,
 };
 use seriatim_storage::faulty::{CallKind, Fault, FaultyStore};
 use seriatim_storage::memory::{MemoryDisk, MemoryStore};
@@ -168,8 +168,8 @@ impl HandClock {
 }
 
 impl Clock for HandClock {
-    fn now(&self) -> Option<Time> {
-        Some(Time(self.0.load(Ordering::Relaxed)))
+    fn now(&self) -> Result<Time, ClockAhead> {
+        Ok(Time(self.0.load(Ordering::Relaxed)))
     }
 }
 

@@ -73,7 +73,7 @@ impl Commands {
     ) -> Result<Option<Time>, ApiError> {
         let own = read::deadline(own)?;
         // A clock that is not believed gives no deadline; the command is turned away for it.
-        let given_up = self.0.clock.now().zip(patience).map(|(now, it)| last_within(now, it));
+        let given_up = self.0.clock.now().ok().zip(patience).map(|(now, it)| last_within(now, it));
         Ok(own.into_iter().chain(given_up).min())
     }
 }

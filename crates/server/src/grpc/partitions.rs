@@ -10,7 +10,9 @@ use tonic::{Request, Response, Status};
 
 use super::read;
 use crate::asked::name;
+use crate::clock;
 use crate::context::Context;
+use crate::error::ApiError;
 use crate::partitions::{find, progress, reason};
 
 /// The service.
@@ -37,6 +39,14 @@ impl PartitionService for Partitions {
         let partition = find(&self.0, app, partition).await?;
         self.0.node.restart(partition);
         Ok(Response::new(proto::RestartPartitionResponse {}))
+    }
+
+    async fn accept_clock(
+        &self,
+        _: Request<proto::AcceptClockRequest>,
+    ) -> Result<Response<proto::AcceptClockResponse>, Status> {
+        let time = clock::accepted(&self.0).map_err(ApiError::of_write)?;
+        Ok(Response::new(proto::AcceptClockResponse { time_ms: time.0 }))
     }
 
     async fn get_version(

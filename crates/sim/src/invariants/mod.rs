@@ -1,6 +1,7 @@
 //! What must hold, whatever goes wrong: one file for each.
 
 pub(crate) mod bounded;
+pub(crate) mod clock;
 pub(crate) mod definitions;
 pub(crate) mod durability;
 pub(crate) mod gap_free;

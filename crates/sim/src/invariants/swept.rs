@@ -17,7 +17,7 @@ const STAYS_MS: u64 = 10_000;
 /// It takes a while, so it is what a run comes to once everything has healed.
 pub(crate) fn check(world: &World) -> Result<(), Violation> {
     // Nothing is due by a clock that was set back, or that nobody believes, however late the last entry is.
-    let Some(now) = world.clock.now(world.agenda.now()) else { return Ok(()) };
+    let Ok(now) = world.clock.now(world.agenda.now()) else { return Ok(()) };
     let mut partitions = world.oracle.settled();
     partitions.try_for_each(|(partition, model)| check_partition(partition, model, now))
 }

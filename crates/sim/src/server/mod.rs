@@ -21,13 +21,15 @@ use seriatim_core::Outgoing;
 use seriatim_node::parts::{
     Held, Link, Next, Observer, SYSTEM, Shared, after, causes, outbox_of, partitions_of, prefix_of,
 };
-use seriatim_node::{Busy, Chain, Flight, Partition, Reader, Reason, Reply, Settings, State, Step};
+use seriatim_node::{
+    Busy, Chain, ClockAhead, Flight, Partition, Reader, Reason, Reply, Settings, State, Step,
+};
 use seriatim_storage::Store;
 use seriatim_storage::faulty::FaultyStore;
 use seriatim_testkit::core::Applied;
 use seriatim_types::{AppSettings, Body, Entry, PartitionRef, Time};
 
-pub(crate) use self::clock::{Clock, JUMPS, world_time};
+pub(crate) use self::clock::{Clock, JUMPS, LONG_JUMP, world_time};
 
 /// Who is answered.
 #[derive(Debug, Clone)]
@@ -217,7 +219,7 @@ impl Server {
     }
 
     /// A partition has the turn that was wished for.
-    pub(crate) fn run(&mut self, name: PartitionRef, is_soon: bool, now: Option<Time>) {
+    pub(crate) fn run(&mut self, name: PartitionRef, is_soon: bool, now: Result<Time, ClockAhead>) {
         let Some(seat) = self.seats.get_mut(&name) else { return };
         match is_soon {
             true => seat.is_awaited = false,
@@ -225,8 +227,8 @@ impl Server {
         }
         let mut replies = Vec::new();
         // Nothing is proposed by a clock that cannot be believed. What needs no time goes on.
-        let now = now.unwrap_or_else(|| {
-            replies = seat.partition.turn_away(&Reply::Busy(Busy::Clock));
+        let now = now.unwrap_or_else(|ahead| {
+            replies = seat.partition.turn_away(&Reply::Busy(Busy::Clock(ahead)));
             Time(0)
         });
         let was_serving = seat.partition.state() == State::Serving;

@@ -1,11 +1,13 @@
 //! What goes wrong, and that it stops going wrong.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use seriatim_node::{Reason, Settings, State};
-use seriatim_storage::Store as _;
+use seriatim_node::parts::{AHEAD_MAX, newest_time};
+use seriatim_node::{ClockSettings, Reason, Settings, State};
+use seriatim_storage::Store;
 use seriatim_storage::faulty::{Dice, PowerLoss};
-use seriatim_types::PartitionRef;
+use seriatim_types::{PartitionRef, Time};
 
 use super::{Happening, World};
 use crate::client::Style;
@@ -13,7 +15,7 @@ use crate::disk::End;
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::rates::{Rates, part_of};
-use crate::server::{JUMPS, Server};
+use crate::server::{JUMPS, LONG_JUMP, Server};
 
 /// How often somebody looks after the server.
 const OPERATOR: Duration = Duration::from_millis(500);
@@ -49,6 +51,12 @@ pub(super) fn settings(dice: &mut Dice) -> Settings {
         subscription_lag_max: u64::try_from(pick(&[1, 8, 100_000])).unwrap_or(u64::MAX),
         ..Settings::default()
     }
+}
+
+/// Whether a time is further ahead of the newest one than is believed by itself.
+fn is_far(newest: Option<Time>, time: Time) -> bool {
+    let ahead = newest.map_or(0, |newest| time.0.saturating_sub(newest.0));
+    u128::from(ahead) > AHEAD_MAX.as_millis()
 }
 
 impl World {
@@ -122,9 +130,10 @@ impl World {
         // A new process forgets whatever has got stuck in the old one, so half of them live on.
         let is_ill = self.server.as_ref().is_some_and(|server| server.store().health().is_err());
         let is_new = self.dice.below(2) == 0;
-        if is_new || is_ill || self.clock.now(now).is_none() {
+        if is_new || is_ill {
             return self.crash();
         }
+        self.look_at_clock();
         if self.server.is_some() {
             self.count("covered_healed_within_a_process");
         }
@@ -140,9 +149,8 @@ impl World {
         self.plan(self.rates.crash_every, Happening::Crash);
         let Some(server) = self.server.take() else { return Ok(()) };
         let now = self.agenda.now();
-        let end = if self.dice.below(3) == 0 { End::Killed } else { End::PowerLost };
-        let loss = self.disk.end(&mut self.dice, end);
-        let PowerLoss { kept, lost, torn } = loss.unwrap_or_default();
+        let end = if self.dice.below(2) == 0 { End::Killed } else { End::PowerLost };
+        let PowerLoss { kept, lost, torn } = self.disk.end(&mut self.dice, end);
         self.trace.line(now, format_args!("server: {end:?}, {lost} commits are gone"));
         for (is_so, what) in [
             (server.flights() > 1 && kept > 0 && lost > 0, "covered_some_flights_lost"),
@@ -150,6 +158,7 @@ impl World {
             (torn, "covered_torn_tail"),
             (server.has_deliveries(), "covered_delivery_cut_off"),
             (end == End::Killed && lost > 0, "covered_pages_dropped"),
+            (end == End::Killed && kept > 0, "covered_tail_written_anew"),
         ] {
             if is_so {
                 self.count(what);
@@ -158,7 +167,7 @@ impl World {
         self.count(if end == End::Killed { "kills" } else { "power_losses" });
         self.life = self.life.saturating_add(1);
         self.paused_until = now;
-        let reopened = self.oracle.reopen(&self.disk, loss.is_some());
+        let reopened = self.oracle.reopen(&self.disk);
         reopened.map_err(|what| Violation::new("durability", what))?;
         invariants::outcomes::check_denied(&self.oracle)?;
         let delay = part_of(&mut self.dice, Duration::from_millis(800));
@@ -189,14 +198,50 @@ impl World {
             return;
         }
         self.trace.line(now, format_args!("server: begins"));
-        self.clock.begin();
         // Somebody has changed its settings.
         if self.dice.below(2) == 0 {
             self.settings = settings(&mut self.dice);
         }
         let delay = self.settings.checkpoint_delay;
         self.checkpoint_delay_max = self.checkpoint_delay_max.max(delay);
-        self.server = Some(Server::begin(self.disk.store().clone(), self.settings));
+        let store = self.disk.store().clone();
+        let newest = newest_time(&(Arc::new(store.clone()) as Arc<dyn Store>));
+        let strict = ClockSettings { jump_max: Some(Duration::ZERO), ..ClockSettings::default() };
+        let clock = if self.dice.below(3) == 0 { ClockSettings::default() } else { strict };
+        let is_served = self.dice.below(2) == 0;
+        // A machine that boots may show any time until its time service has set it.
+        if !self.is_healed && self.dice.below(8) == 0 {
+            let ahead = i64::try_from(LONG_JUMP.as_millis()).unwrap_or(0);
+            self.clock.set(if self.dice.below(3) == 0 { ahead.saturating_neg() } else { ahead });
+        }
+        self.clock.begin(now, newest, clock, is_served);
+        match self.clock.now(now) {
+            Err(_) if !self.clock.is_right() => self.count("covered_clock_wrong_at_start"),
+            Ok(time) if self.clock.is_synchronised() && is_far(newest, time) => {
+                self.count("covered_clock_vouched_for");
+            }
+            Ok(_) | Err(_) => {}
+        }
+        self.server = Some(Server::begin(store, self.settings));
+        if self.is_healed {
+            self.look_at_clock();
+        }
+    }
+
+    /// Somebody looks at a clock that is not believed: sets it right, or vouches for it.
+    fn look_at_clock(&mut self) {
+        let now = self.agenda.now();
+        if self.clock.now(now).is_ok() || self.clock.is_synchronised() {
+            return;
+        }
+        if self.clock.is_right() {
+            self.trace.line(now, format_args!("server: its clock is accepted"));
+            self.count("covered_clock_accepted");
+            self.clock.accept(now);
+        } else {
+            self.trace.line(now, format_args!("server: its clock is set right"));
+            self.clock.set(0);
+        }
     }
 
     /// The process stands still for a while.
@@ -217,6 +262,9 @@ impl World {
     /// with the whole process.
     pub(super) fn operator_looks(&mut self) -> Result<(), Violation> {
         self.plan(OPERATOR, Happening::Operator);
+        if self.dice.below(16) == 0 {
+            self.look_at_clock();
+        }
         let Some(server) = &self.server else { return Ok(()) };
         let mut stopped = server.states().filter_map(|(partition, state)| match state {
             State::Stopped(reason) => Some((partition, reason)),
@@ -270,14 +318,17 @@ impl World {
     pub(super) fn jump(&mut self) {
         self.plan(self.rates.jump_every, Happening::Jump);
         let now = self.agenda.now();
-        let jump = JUMPS.get(self.dice.index_below(JUMPS.len())).copied().unwrap_or_default();
+        let jump = match self.dice.below(6) {
+            0 => LONG_JUMP,
+            _ => JUMPS.get(self.dice.index_below(JUMPS.len())).copied().unwrap_or_default(),
+        };
         let ahead = i64::try_from(jump.as_millis()).unwrap_or(0);
         let ahead = if self.dice.below(3) == 0 { ahead.saturating_neg() } else { ahead };
         self.clock.set(ahead);
         self.trace.line(now, format_args!("server: its clock is {ahead} ms ahead"));
         self.count("clock_jumps");
         let time = self.clock.now(now);
-        if time.is_some_and(|time| time < self.latest) {
+        if time.is_ok_and(|time| time < self.latest) {
             self.count("covered_clock_set_back");
         }
     }

@@ -77,6 +77,10 @@ impl World {
         let wishes = std::mem::take(&mut server.wishes);
         for seen in &seen {
             let now = self.agenda.now();
+            if let Seen::Flew { batch, .. } = seen {
+                let mut entries = batch.iter().map(|(entry, _)| entry);
+                entries.try_for_each(|entry| invariants::clock::check(&self.clock, now, entry))?;
+            }
             self.trace.line(now, format_args!("{}", invariants::show_seen(seen)));
             self.note_refusals(seen);
             self.cover(seen);

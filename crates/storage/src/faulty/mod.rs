@@ -66,8 +66,9 @@ pub enum Fault {
     /// A commit is refused for want of room; nothing was written and the store goes on.
     /// Other calls are not affected.
     Refuse,
-    /// A read fails, a scan after a few rows. A commit or sync fails before anything
-    /// happened, and stops the store.
+    /// A read fails, a scan after a few rows. A commit fails before anything happened, and stops
+    /// the store. So does a sync, after which some of what was to be written is on the disk, and all
+    /// of it is called clean.
     Fail,
     /// A commit or sync does its work and then fails, and stops the store. Reads as with
     /// [`Fault::Fail`].
@@ -195,27 +196,28 @@ impl FaultyStore {
         Ok((Self::new(Arc::clone(&self.0.inner), schedule), loss))
     }
 
-    /// The process is killed, and the machine goes on: this handle and its snapshots are dead, and
-    /// what was not synced is in the page cache, where the next process sees it and a loss of power
-    /// can still take it. After a sync that failed this is as [a loss of power](Self::reopen): the
-    /// system drops pages that it could not write. Returns what was lost, if anything could be.
+    /// The process is killed, and the machine goes on: this handle and its snapshots are dead. What
+    /// was not synced is in the page cache, unless a sync has failed before and the cache has let it
+    /// go since, which is as [a loss of power](Self::reopen). The next process writes anew what it
+    /// finds there, so that it is durable. Returns the store as that process has it.
     ///
     /// # Errors
     ///
     /// When the inner store fails: it is not the one that is meant to.
-    pub fn restart(
-        &self,
-        seed: u64,
-        schedule: Schedule,
-    ) -> Result<(Self, Option<PowerLoss>), CommitError> {
-        if self.0.poison.check().is_err_and(|poisoned| poisoned.operation == "sync") {
-            return self.reopen(seed, schedule).map(|(store, loss)| (store, Some(loss)));
+    pub fn restart(&self, seed: u64, schedule: Schedule) -> Result<(Self, PowerLoss), CommitError> {
+        let has_failed = self.0.poison.check().is_err_and(|poisoned| poisoned.operation == "sync");
+        if has_failed && Dice::new(seed).fork(1).below(2) == 0 {
+            return self.reopen(seed, schedule);
         }
-        let unsynced = std::mem::take(&mut *self.0.unsynced());
+        let mut unsynced = std::mem::take(&mut *self.0.unsynced());
         self.0.poison.poison("end of the process", "it was killed");
+        let kept = match planted::is(Bug::TailTakenFromCache) {
+            true => unsynced.batches(),
+            false => unsynced.write_anew(),
+        };
         let next = Self::new(Arc::clone(&self.0.inner), schedule);
         *next.0.unsynced() = unsynced;
-        Ok((next, None))
+        Ok((next, PowerLoss { kept, lost: 0, torn: false }))
     }
 }
 
@@ -338,14 +340,17 @@ impl Shared {
             SyncError::Failed(self.poison.poison("sync", cause))
         };
         match fault {
-            Some(Fault::Fail) => return Err(failed()),
+            Some(Fault::Fail) => {
+                self.unsynced().sync_failed(&mut Dice::new(index));
+                return Err(failed());
+            }
             Some(Fault::LosePower) => return Err(SyncError::Failed(self.lose_power())),
             None | Some(Fault::Delay(_) | Fault::Refuse | Fault::FailAfter | Fault::Rot) => {}
         }
         self.syncs.sync(&self.poison, || {
             let batches = self.unsynced().batches();
             self.inner.sync().map_err(|error| error.to_string())?;
-            self.unsynced().are_durable(batches);
+            self.unsynced().are_written(batches);
             Ok::<_, String>(())
         })?;
         if fault == Some(Fault::FailAfter) { Err(failed()) } else { Ok(()) }

@@ -4,6 +4,9 @@
 //! journal on disk would hold, and as the writes that undo it. Losing power cuts the row of
 //! frames at an arbitrary byte and may spoil what follows; reading the frames back finds
 //! which are whole, and the others are undone, the latest first.
+//!
+//! A sync that fails leaves every frame in the page cache and calls it clean. Which ones the disk
+//! has is drawn. No later sync writes those that it lacks: only writing their bytes anew does.
 
 use std::collections::VecDeque;
 
@@ -26,6 +29,18 @@ pub(super) struct Unsynced {
 struct UnsyncedBatch {
     frame: Vec<u8>,
     undo: Vec<Write>,
+    pages: Pages,
+}
+
+/// What the page cache thinks of a frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pages {
+    /// The next sync writes it.
+    Dirty,
+    /// The disk has it.
+    Written,
+    /// It is called clean, and the disk does not have it.
+    Dropped,
 }
 
 impl Unsynced {
@@ -39,7 +54,7 @@ impl Unsynced {
         let frame = frame_of(&writes);
         let undo =
             writes.into_iter().zip(before).map(|(write, value)| Write { value, ..write }).collect();
-        self.batches.push_back(UnsyncedBatch { frame, undo });
+        self.batches.push_back(UnsyncedBatch { frame, undo, pages: Pages::Dirty });
         Ok(())
     }
 
@@ -48,12 +63,35 @@ impl Unsynced {
         self.durable.saturating_add(self.batches.len())
     }
 
-    /// The first `count` batches ever committed are durable now.
-    pub(super) fn are_durable(&mut self, count: usize) {
-        while self.durable < count {
-            self.batches.pop_front().expect("only committed batches become durable");
+    /// A sync has written the first `count` batches ever committed, as far as they were dirty.
+    /// What stands behind a frame that the disk lacks is lost with it.
+    pub(super) fn are_written(&mut self, count: usize) {
+        let dirty = self.batches.iter_mut().take(count.saturating_sub(self.durable));
+        for batch in dirty.filter(|batch| batch.pages == Pages::Dirty) {
+            batch.pages = Pages::Written;
+        }
+        while self.batches.front().is_some_and(|first| first.pages == Pages::Written) {
+            self.batches.pop_front();
             self.durable = self.durable.saturating_add(1);
         }
+    }
+
+    /// A sync has failed: the disk has some of the dirty pages, and the cache calls all of them clean.
+    pub(super) fn sync_failed(&mut self, dice: &mut Dice) {
+        for batch in self.batches.iter_mut().filter(|batch| batch.pages == Pages::Dirty) {
+            batch.pages = if dice.below(2) == 0 { Pages::Dropped } else { Pages::Written };
+        }
+    }
+
+    /// A process that begins writes everything anew that is not known to be durable, and syncs it.
+    /// Returns how many batches that were.
+    pub(super) fn write_anew(&mut self) -> usize {
+        for batch in &mut self.batches {
+            batch.pages = Pages::Dirty;
+        }
+        let count = self.batches.len();
+        self.are_written(self.batches());
+        count
     }
 
     /// Undoes in the inner store what a loss of power takes.
@@ -62,9 +100,16 @@ impl Unsynced {
         inner: &dyn Store,
         dice: &mut Dice,
     ) -> Result<PowerLoss, CommitError> {
+        let found = self.batches.iter().take_while(|batch| batch.pages != Pages::Dropped);
+        let found = found.map(|batch| (batch.pages, batch.frame.as_slice()));
+        let found: Vec<_> = found.collect();
         let mut image: Vec<u8> =
-            self.batches.iter().flat_map(|batch| batch.frame.iter().copied()).collect();
-        let cut = dice.index_below(image.len().saturating_add(1));
+            found.iter().flat_map(|(_, frame)| frame.iter().copied()).collect();
+        let is_written = |(pages, _): &&(Pages, &[u8])| *pages == Pages::Written;
+        let written: usize =
+            found.iter().take_while(is_written).map(|(_, frame)| frame.len()).sum();
+        let unwritten = image.len().saturating_sub(written);
+        let cut = written.saturating_add(dice.index_below(unwritten.saturating_add(1)));
         image.truncate(cut);
         let whole_until_cut = count_whole_frames(&image);
         if dice.below(2) == 1 {

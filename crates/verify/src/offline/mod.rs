@@ -23,9 +23,7 @@ use seriatim_codec::{
 use seriatim_core::SYSTEM_APP;
 use seriatim_storage::{KeyRange, Read, Schema};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
-use seriatim_types::{
-    AppId, Change, Event, Incarnation, PartitionId, PartitionRef, PartitionRow, Time,
-};
+use seriatim_types::{AppId, Change, Event, Incarnation, PartitionId, PartitionRef, PartitionRow};
 
 use crate::difference::{Difference, Error, Kind, Place};
 use crate::rules::{App, Catalogue, Rules};
@@ -39,18 +37,13 @@ pub use totals::{Progress, Step, Totals};
 pub struct Options {
     /// Memory for what has to be sorted, twice. What does not fit goes into temporary files.
     pub memory_bytes: usize,
-    /// The time now, if it can be believed: nothing may be far ahead of it.
-    pub now: Option<Time>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { memory_bytes: 128 * 1024 * 1024, now: None }
+        Self { memory_bytes: 128 * 1024 * 1024 }
     }
 }
-
-/// How far a proposer's clock may be ahead.
-const TIME_AHEAD_MS: u64 = 600_000;
 
 /// The one life that partitions have so far.
 const INCARNATION: Incarnation = Incarnation(1);

@@ -19,11 +19,11 @@ use seriatim_codec::{
 };
 use seriatim_types::{Epoch, Event, PartitionOffset, PartitionRef, PartitionRow, Time};
 
+use super::Options;
 use super::compared::Compared;
 use super::log::{check_end, walk_log};
 use super::rows::{Cursor, Join, Tables, tags};
 use super::totals::{Progress, Step, Totals};
-use super::{Options, TIME_AHEAD_MS};
 use crate::difference::{Difference, Error, Kind, Place};
 use crate::expected::is_over;
 use crate::rules::Rules;
@@ -82,6 +82,7 @@ impl Partition<'_> {
         let mut compared = Compared::new(self, &row, report);
         expected.visit(covered, &mut compared)?;
         let (mut totals, named) = compared.finish()?;
+        totals.newest = row.time;
         row.offset = last.map(|(offset, _)| offset);
         row.keys = totals.keys;
         row.names = named;
@@ -170,12 +171,9 @@ impl Partition<'_> {
     /// What does not follow from the events lies within its bounds.
     fn check_times(&self, row: &PartitionRow, last: Option<Time>) -> Result<(), Error> {
         let place = || self.place().row(RowTable::Partition, &partition_key(self.prefix));
-        let latest = self.options.now.map(|now| Time(now.0.saturating_add(TIME_AHEAD_MS)));
-        let is_possible = row.time >= last && latest.is_none_or(|latest| row.time <= Some(latest));
-        if !is_possible {
-            let show =
-                |time: Option<Time>| time.map_or("any time".to_owned(), |it| it.0.to_string());
-            let expected = format!("from {} to {}", show(last), show(latest));
+        if row.time < last {
+            let show = |time: Option<Time>| time.map_or("none".to_owned(), |it| it.0.to_string());
+            let expected = format!("{} or later", show(last));
             return Err(Difference::error(Kind::Time, place(), expected, show(row.time)));
         }
         let Some(through) = row.keys_through else { return Ok(()) };

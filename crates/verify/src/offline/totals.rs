@@ -1,5 +1,7 @@
 //! How much was checked.
 
+use seriatim_types::Time;
+
 /// How much was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
@@ -23,6 +25,9 @@ pub struct Totals {
     pub rows: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
+    /// The newest time of any partition. A clock that was wrong and believed puts it into the future,
+    /// which is no damage.
+    pub newest: Option<Time>,
 }
 
 impl Totals {
@@ -42,6 +47,7 @@ impl Totals {
         for (sum, part) in pairs {
             *sum = sum.saturating_add(part);
         }
+        self.newest = self.newest.max(other.newest);
     }
 }
 

@@ -44,7 +44,7 @@ fn a_store_with_every_kind_of_row_passes() {
 fn little_memory_gives_the_same() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new(&schema()));
     World::fill(&store, 12);
-    let options = Options { memory_bytes: 16 * 1024, ..Options::default() };
+    let options = Options { memory_bytes: 16 * 1024 };
     let totals = verify(store.as_ref(), store.schema(), &options, &mut |_| {}).unwrap();
     assert_eq!(totals, checked(store.as_ref()));
 }

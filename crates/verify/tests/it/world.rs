@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use seriatim_core::Outcome;
-use seriatim_node::{Clock, Node, Reply, Settings};
+use seriatim_node::{Clock, ClockAhead, Node, Reply, Settings};
 use seriatim_storage::Store;
 use seriatim_testkit::core::{command, events, name};
 use seriatim_types::{
@@ -25,8 +25,8 @@ const BEGIN: u64 = 1_798_718_400_000;
 pub(crate) struct Watch(AtomicU64);
 
 impl Clock for Watch {
-    fn now(&self) -> Option<Time> {
-        Some(Time(self.0.load(Ordering::SeqCst)))
+    fn now(&self) -> Result<Time, ClockAhead> {
+        Ok(Time(self.0.load(Ordering::SeqCst)))
     }
 }
 

@@ -54,10 +54,8 @@ impl Post for Carrier {
 impl Hosted {
     /// Starts the partitions of all apps. Those that serve already are sent what is in the outbox.
     fn resume_apps(self: &Arc<Self>) {
-        let apps = match self.apps() {
-            Ok(apps) => apps,
-            Err(failed) => return self.stop_system(&failed),
-        };
+        // Where they cannot be read, the reader has stopped the system partition.
+        let Ok(apps) = self.apps() else { return };
         for definitions in apps {
             let AppSettings { app, partitions, .. } = definitions.app;
             for partition in partitions_of(app, partitions) {
@@ -73,10 +71,9 @@ impl Hosted {
     fn deliver_outbox(self: &Arc<Self>, target: PartitionRef, expected: Option<u64>) {
         let view = self.running(SYSTEM).and_then(|system| system.shared.view());
         let Some(view) = view else { return };
-        match outbox_of(&view, self.store.schema(), target, expected) {
-            Ok(messages) => messages.into_iter().for_each(|message| self.deliver(message)),
-            Err(failed) => self.stop_system(&failed),
-        }
+        // Where it cannot be read, the reader has stopped the system partition.
+        let Ok(messages) = outbox_of(&view, self.store.schema(), target, expected) else { return };
+        messages.into_iter().for_each(|message| self.deliver(message));
     }
 
     /// Delivers a message, and tells its source when it is durable where it belongs.

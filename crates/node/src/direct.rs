@@ -36,6 +36,8 @@ pub(crate) enum Message {
     Landed,
     /// The store has stopped.
     Stop(Reason),
+    /// A reader could not read a row of the partition.
+    Damaged(Reason),
     Restart,
     /// Carry out what is queued, write a checkpoint, then end; at that time in any case.
     Shutdown(Instant),
@@ -213,6 +215,7 @@ impl Owner {
                 Vec::new()
             }
             Message::Stop(reason) => self.partition.stop(reason),
+            Message::Damaged(reason) => self.stop_damaged(reason),
             Message::Restart => self.partition.restart(),
             Message::Shutdown(at) => {
                 self.ends_at = Some(at);
@@ -220,6 +223,16 @@ impl Owner {
             }
         };
         give(replies);
+    }
+
+    /// Stops the partition, unless it has stopped: the first reason is kept.
+    fn stop_damaged(&mut self, reason: Reason) -> Vec<(Answer, Reply)> {
+        let has_stopped = matches!(self.partition.state(), State::Stopped(_));
+        let replies = if has_stopped { Vec::new() } else { self.partition.stop(reason) };
+        // In this order: nobody sees it serve in between.
+        self.shared.set_state(self.partition.state());
+        self.shared.damage().handled();
+        replies
     }
 
     /// Returns whether there is more to do at once.
@@ -232,9 +245,14 @@ impl Owner {
         if self.ends_at.is_some() {
             self.partition.want_checkpoint();
         }
+        let had_stopped = matches!(self.partition.state(), State::Stopped(_));
         let step = self.partition.run(now);
+        let state = self.partition.state();
+        if !had_stopped && matches!(state, State::Stopped(Reason::Unreadable { .. })) {
+            self.shared.damage().count();
+        }
         // Whoever is told that it has stopped sees it.
-        self.shared.set_state(self.partition.state());
+        self.shared.set_state(state);
         give(step.replies);
         let Some(flight) = step.flight else { return step.has_more };
         // Flights land in their order: this one lands here only if it is alone. Where several

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -18,10 +18,11 @@ use seriatim_types::{
 use crate::answer::{Answer, Unanswered};
 use crate::chain::Link;
 use crate::clock::Clock;
+use crate::damage::Damage;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
 use crate::node::AskError;
-use crate::partition::{Partition, State, unusable};
+use crate::partition::{Partition, State};
 use crate::promised::{Promise, Promised};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Reason, Reply};
@@ -44,6 +45,8 @@ pub(crate) struct Hosted {
     known_apps: RwLock<BTreeMap<Name, AppHome>>,
     promised: Promised,
     landings: Mutex<Option<Sender<Landing>>>,
+    /// Reads that found a stored row damaged or missing, of all partitions.
+    damaged_reads: Arc<AtomicU64>,
     /// Whether the partitions of all apps were started.
     is_resumed: AtomicBool,
     is_ending: AtomicBool,
@@ -79,6 +82,7 @@ impl Hosted {
             known_apps: RwLock::new(BTreeMap::from([home_of(&system_settings())])),
             landings: Mutex::new(Some(landings)),
             promised: Promised::default(),
+            damaged_reads: Arc::default(),
             is_resumed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
         })
@@ -126,7 +130,8 @@ impl Hosted {
         let hash_seed = RandomState::new().hash_one(0);
         let partition = Partition::new(self.store.clone(), prefix_of(name), self.settings);
         let partition = partition.seeded(hash_seed);
-        let shared = Arc::new(Shared::new(partition.state()));
+        let damage = Damage::new(owner.clone(), self.damaged_reads.clone());
+        let shared = Arc::new(Shared::reporting_to(partition.state(), damage));
         let running = |thread| {
             let (owner, shared, unanswered) = (owner.clone(), shared.clone(), Arc::default());
             Arc::new(Running { owner, shared, unanswered, thread: Mutex::new(thread) })
@@ -273,13 +278,9 @@ impl Hosted {
         Ok(home)
     }
 
-    /// The system partition cannot be read. Without it nobody is told of anything, so it stops, and
-    /// says so.
-    pub(crate) fn stop_system(&self, failed: &ReadFailed) {
-        if let Some(system) = self.running(SYSTEM) {
-            // An owner that is gone needs not be told.
-            drop(system.owner.send(Message::Stop(unusable(failed))));
-        }
+    /// Reads that found a stored row damaged or missing, of all partitions since the start.
+    pub(crate) fn damaged_reads(&self) -> u64 {
+        self.damaged_reads.load(Ordering::Relaxed)
     }
 }
 

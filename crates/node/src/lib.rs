@@ -4,6 +4,7 @@ mod absent_keys;
 mod answer;
 mod chain;
 mod clock;
+mod damage;
 mod delivery;
 mod direct;
 mod hosted;
@@ -41,6 +42,7 @@ pub use watch::{Changed, Interest};
 pub mod parts {
     pub use crate::chain::Link;
     pub use crate::clock::{AHEAD_MAX, ClockGuard, Reading};
+    pub use crate::damage::Damage;
     pub use crate::delivery::{Next, after, outbox_of};
     pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
     pub use crate::newest_time::newest_time;

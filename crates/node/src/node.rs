@@ -343,6 +343,13 @@ impl Node {
         self.hosted.all().iter().map(|(name, it)| (*name, it.shared.state())).collect()
     }
 
+    /// Reads since the start that found a stored row damaged or missing: of readers, and of partitions
+    /// themselves.
+    #[must_use]
+    pub fn damaged_reads(&self) -> u64 {
+        self.hosted.damaged_reads()
+    }
+
     /// What readers may see of a partition, with the prefix of its keys; `None` before it has
     /// served for the first time.
     #[must_use]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use seriatim_storage::Snapshot;
 use seriatim_types::WorkspaceId;
 
+use crate::damage::Damage;
 use crate::partition::{State, View};
 use crate::watch::{Changed, Interest, Slot, Watchers};
 
@@ -13,6 +14,8 @@ use crate::watch::{Changed, Interest, Slot, Watchers};
 #[derive(Debug)]
 pub struct Shared {
     seen: Mutex<Seen>,
+    /// What its readers report. Views carry it.
+    damage: Arc<Damage>,
 }
 
 #[derive(Debug)]
@@ -27,8 +30,14 @@ impl Shared {
     /// A partition that was not seen yet.
     #[must_use]
     pub fn new(state: State) -> Self {
+        Self::reporting_to(state, Damage::default())
+    }
+
+    /// The same, with an owner who acts on what readers report.
+    pub(crate) fn reporting_to(state: State, damage: Damage) -> Self {
         let watchers = Watchers::default();
-        Self { seen: Mutex::new(Seen { view: None, state, is_over: false, watchers }) }
+        let seen = Mutex::new(Seen { view: None, state, is_over: false, watchers });
+        Self { seen, damage: Arc::new(damage) }
     }
 
     /// What readers may see; `None` before the partition has served for the first time.
@@ -36,9 +45,18 @@ impl Shared {
         self.seen().view.clone()
     }
 
-    /// What it is doing.
+    /// What it is doing. From the moment at which a reader reports damage it is stopped, also while
+    /// its owner has not heard of it.
     pub fn state(&self) -> State {
-        self.seen().state.clone()
+        let state = self.seen().state.clone();
+        if matches!(state, State::Stopped(_)) {
+            return state;
+        }
+        self.damage.pending().map_or(state, State::Stopped)
+    }
+
+    pub(crate) fn damage(&self) -> &Damage {
+        &self.damage
     }
 
     /// Whether its thread has ended.
@@ -49,7 +67,8 @@ impl Shared {
     /// Whether it takes requests, and can be read.
     pub fn serves(&self) -> bool {
         let seen = self.seen();
-        seen.view.is_some() && seen.state == State::Serving && !seen.is_over
+        let serves = seen.view.is_some() && seen.state == State::Serving && !seen.is_over;
+        serves && self.damage.pending().is_none()
     }
 
     /// Waits until `is_enough` of what is seen, or until the deadline. Returns whether it was.
@@ -71,6 +90,7 @@ impl Shared {
 
     /// Shows what is durable now, and tells those who wait for it.
     pub fn publish(&self, view: View, touched: &[WorkspaceId]) {
+        let view = View { damage: Some(self.damage.clone()), ..view };
         let mut seen = self.seen();
         // The old one may be the last to hold its snapshot. It goes when the lock is free.
         let before = seen.view.replace(view);

@@ -91,7 +91,7 @@ pub enum ReadError {
     /// The partition had stopped before anything could be read.
     #[error("the partition has stopped: see why, then open the folder again")]
     Stopped(#[source] Reason),
-    /// What is stored could not be read.
+    /// What is stored could not be read. The partition has stopped for it.
     #[error(transparent)]
     Failed(#[from] ReadFailed),
     /// Closed.
@@ -111,7 +111,7 @@ pub enum SubscribeError {
         /// How many there are from that one on.
         behind: u64,
     },
-    /// What is stored could not be read.
+    /// What is stored could not be read. The partition has stopped for it.
     #[error(transparent)]
     Failed(#[from] ReadFailed),
     /// The partition has stopped, and everything before was given.
@@ -207,10 +207,7 @@ impl From<AskError> for WriteError {
             AskError::AppNotFound | AskError::PartitionNotFound { .. } => {
                 Refusal::AppNotFound.into()
             }
-            AskError::Unreadable(failed) => {
-                let what = failed.to_string();
-                NotWritten::Stopped(Reason::Unreadable { what }).into()
-            }
+            AskError::Unreadable(failed) => NotWritten::Stopped(failed.reason()).into(),
         }
     }
 }

@@ -4,6 +4,7 @@
 //! and not paths, codes and not messages.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -34,6 +35,7 @@ pub(crate) struct Metrics {
     commands: Family<Code, Counter>,
     busy: Family<Reason, Counter>,
     partitions: Family<Doing, Gauge>,
+    damaged_reads: Counter,
     subscriptions: Gauge,
     subscriptions_lagged: Counter,
 }
@@ -80,6 +82,7 @@ impl Metrics {
             commands: Family::default(),
             busy: Family::default(),
             partitions: Family::default(),
+            damaged_reads: Counter::default(),
             subscriptions: Gauge::default(),
             subscriptions_lagged: Counter::default(),
             registry: Registry::default(),
@@ -94,6 +97,9 @@ impl Metrics {
         registry.register("commands", help, commands.clone());
         registry.register("busy", "Commands that were not taken, by reason", busy.clone());
         registry.register("partitions", "Partitions by what they are doing", partitions.clone());
+        let help =
+            "Reads that found a stored row damaged or missing; the first stops its partition";
+        registry.register("damaged_reads", help, metrics.damaged_reads.clone());
         let help = "Subscriptions that are open";
         registry.register("subscriptions_open", help, metrics.subscriptions.clone());
         let help = "Subscriptions that fell too far behind";
@@ -145,6 +151,8 @@ pub(crate) async fn get(State(context): State<Arc<Context>>) -> Response {
         let count = i64::try_from(count).expect("few partitions");
         partitions.get_or_create(&Doing { state }).set(count);
     }
+    let damaged_reads = context.node.damaged_reads();
+    context.metrics.damaged_reads.inner().fetch_max(damaged_reads, Ordering::Relaxed);
     let mut body = String::new();
     text::encode(&mut body, &context.metrics.registry).expect("a text takes all that is written");
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -96,14 +96,10 @@ pub(crate) fn late(message: impl Into<String>) -> ApiError {
 }
 
 impl From<ReadFailed> for ApiError {
-    /// What is stored does not let itself be read: no fault of the request, and trying again
-    /// does not help.
+    /// The read has stopped its partition, which says the same reason if it was the first to find
+    /// one. Trying again does not help.
     fn from(failed: ReadFailed) -> Self {
-        let message = match std::error::Error::source(&failed) {
-            Some(source) => format!("{failed}: {source}"),
-            None => failed.to_string(),
-        };
-        Self::new("PARTITION_STOPPED", message)
+        failed.reason().into()
     }
 }
 

@@ -213,7 +213,7 @@ pub(super) fn number_key(prefix: PartitionPrefix, key: &RowKey) -> Vec<u8> {
     }
 }
 
-pub(super) fn failed(error: &ReadError) -> Reason {
+pub(crate) fn failed(error: &ReadError) -> Reason {
     match error {
         ReadError::Poisoned(poisoned) => Reason::Store { what: causes(poisoned) },
         ReadError::Failed { .. } => Reason::Unreadable { what: error.to_string() },

@@ -296,7 +296,7 @@ impl<R> Partition<R> {
         touched.sort_unstable();
         touched.dedup();
         self.in_flight = self.in_flight.saturating_add(1);
-        let view = View { snapshot, offset, time };
+        let view = View { snapshot, offset, time, damage: None };
         let (early, replies) = match planted::is(Bug::AnswerBeforeSync) {
             true => (replies, Vec::new()),
             false => (Vec::new(), replies),

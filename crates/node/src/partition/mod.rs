@@ -31,6 +31,7 @@ use seriatim_sequencer::{Busy as SequencerBusy, Counters, Progress};
 use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
+use crate::damage::Damage;
 use crate::reply::{Busy, Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::settings::Settings;
@@ -39,7 +40,7 @@ use crate::tables::Tables;
 use actualize::Reading;
 
 pub use actualize::causes;
-pub(crate) use actualize::unusable;
+pub(crate) use actualize::{failed, unusable};
 
 /// How long a partition whose commit failed waits before it reads its log again.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -136,6 +137,9 @@ pub struct View {
     pub offset: Option<PartitionOffset>,
     /// The time of the last entry.
     pub time: Option<Time>,
+    /// Where readers report rows that they cannot read.
+    #[doc(hidden)]
+    pub damage: Option<Arc<Damage>>,
 }
 
 impl<R> Partition<R> {
@@ -343,7 +347,7 @@ fn has_passed(last: Time, now: Time, interval: Duration) -> bool {
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { snapshot: _, offset, time } = self;
+        let Self { snapshot: _, offset, time, damage: _ } = self;
         f.debug_struct("View").field("offset", offset).field("time", time).finish_non_exhaustive()
     }
 }

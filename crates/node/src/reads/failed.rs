@@ -5,15 +5,20 @@ use seriatim_core::{RowId, StepError, Unreadable};
 use seriatim_storage::ReadError;
 use seriatim_types::PartitionOffset;
 
+use crate::partition::{failed, unusable};
+use crate::reply::Reason;
+
 /// Why a read gave no answer. What is merely not there is no failure.
+///
+/// There is no conversion from what caused it: a reader makes one by `Reader::failed`, which reports it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadFailed {
     /// The store gave no answer.
     #[error(transparent)]
-    Store(#[from] ReadError),
+    Store(ReadError),
     /// A stored row cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(Unreadable),
     /// A stored row of numbers cannot be read.
     #[error("a row of table {:?} cannot be read, key {:?}", row.table.name(), row.key)]
     Numbers {
@@ -25,7 +30,7 @@ pub enum ReadFailed {
     },
     /// The stored definitions cannot be used.
     #[error("the stored definitions cannot be used")]
-    Definitions(#[from] StepError),
+    Definitions(#[source] StepError),
     /// A row to which others point is not there.
     #[error("a row of table {:?} is missing, key {:?}", row.table.name(), row.key)]
     Missing {
@@ -46,4 +51,20 @@ pub enum ReadFailed {
         /// How many there were to be.
         count: u32,
     },
+}
+
+impl ReadFailed {
+    /// Why a partition stops for which this is found.
+    #[must_use]
+    pub fn reason(&self) -> Reason {
+        match self {
+            Self::Store(error) => failed(error),
+            Self::Unreadable(_)
+            | Self::Numbers { .. }
+            | Self::Definitions(_)
+            | Self::Missing { .. }
+            | Self::Newer { .. }
+            | Self::NotOneCommand { .. } => unusable(self),
+        }
+    }
 }

@@ -1,18 +1,18 @@
 //! The events of the partition, and those of a workspace.
 
-use std::ops::{Bound, ControlFlow};
+use std::ops::Bound;
 
 use bytes::Bytes;
 use seriatim_codec::{
     DecodeError, Problem, Table as RowTable, decode_number, decode_workspace_log_key, event_key,
     events_prefix, workspace_log_key, workspace_log_prefix,
 };
-use seriatim_core::{Committed, RowId, Unreadable};
+use seriatim_core::{Committed, RowId};
 use seriatim_merkle::leaf_hash;
 use seriatim_storage::{KeyRange, Scan};
 use seriatim_types::{Change, Event, Hash, Number, PartitionOffset, WorkspaceId};
 
-use super::{ReadFailed, Reader, decode};
+use super::{ReadFailed, Reader};
 
 /// Bytes of events at which a page takes no more of them.
 const PAGE_BYTES: usize = 1024 * 1024;
@@ -29,21 +29,16 @@ impl Reader<'_> {
         let within = KeyRange::prefix(&events_prefix(self.prefix));
         let first = self.event_row(from);
         let range = KeyRange::new(Bound::Included(&first.key), within.end());
-        let mut rows = Vec::new();
-        let mut bytes = 0_usize;
-        self.visit(&Scan::new(self.handle(RowTable::Log), range).limit(limit), &mut |row| {
-            bytes = bytes.saturating_add(row.value.len());
-            rows.push(row);
-            if bytes < PAGE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
+        let scan = Scan::new(self.handle(RowTable::Log), range).limit(limit);
+        let rows = self.scan_bytes(&scan, PAGE_BYTES)?;
         let mut events = Vec::with_capacity(rows.len());
         let mut next = Some(from);
         for row in rows {
             let expected = self.event_row(next.expect("a log ends before its numbers do"));
             if row.key != expected.key {
-                return Err(ReadFailed::Missing { row: expected.into() });
+                return Err(self.missing(expected));
             }
-            let event = committed(expected, row.value)?;
+            let event = self.committed(expected, row.value)?;
             next = event.event.partition_offset.next();
             events.push(event);
         }
@@ -71,7 +66,7 @@ impl Reader<'_> {
             let offset = next.expect("a log ends before its numbers do");
             let expected = self.workspace_log_row(workspace, offset);
             if place.key != expected.key {
-                return Err(ReadFailed::Missing { row: expected.into() });
+                return Err(self.missing(expected));
             }
             rows.push(self.event_at(expected, &place.value)?);
             next = Number::new(offset.get().saturating_add(1));
@@ -81,7 +76,7 @@ impl Reader<'_> {
         for row in rows {
             let value = self.existing(&row)?;
             bytes = bytes.saturating_add(value.len());
-            events.push(committed(row, value)?);
+            events.push(self.committed(row, value)?);
             if bytes >= PAGE_BYTES {
                 break;
             }
@@ -100,8 +95,8 @@ impl Reader<'_> {
         let last = self.scan(&Scan::new(self.handle(table), range).backward().limit(1))?.pop();
         let Some(last) = last else { return Ok(0) };
         let read = decode_workspace_log_key(&last.key);
-        let unreadable = |source| Unreadable::new(RowId { table, key: last.key.into() }, source);
-        let (_, offset) = read.map_err(unreadable)?;
+        let row = RowId { table, key: last.key.into() };
+        let (_, offset) = read.map_err(|source| self.unreadable(row, source))?;
         Ok(offset.get())
     }
 
@@ -120,7 +115,7 @@ impl Reader<'_> {
             let none = DecodeError { message: "workspace log", field: None, problem };
             PartitionOffset::new(offset).ok_or(none)
         });
-        let offset = offset.map_err(|source| Unreadable::new(place, source))?;
+        let offset = offset.map_err(|source| self.unreadable(place, source))?;
         Ok(self.event_row(offset))
     }
 
@@ -132,25 +127,25 @@ impl Reader<'_> {
         let key = workspace_log_key(self.prefix, workspace, offset);
         RowId { table: RowTable::WorkspaceLog, key }
     }
-}
 
-/// A stored event, by its row and its bytes.
-pub(super) fn committed(row: RowId, bytes: Bytes) -> Result<Committed, ReadFailed> {
-    let event: Event = decode(row.clone(), &bytes)?;
-    let mut draws = event.changes.iter().filter_map(|change| match change {
-        Change::Draw { number } => Some(*number as usize),
-        Change::Create { .. }
-        | Change::Update { .. }
-        | Change::Delete { .. }
-        | Change::Set { .. }
-        | Change::Unset { .. }
-        | Change::Define(_) => None,
-    });
-    if draws.any(|number| number >= event.numbers.len()) {
-        let problem = Problem::Invalid("one of the event's numbers");
-        let source = DecodeError { message: "Event", field: None, problem };
-        return Err(Unreadable::new(row, source).into());
+    /// A stored event, by its row and its bytes.
+    pub(super) fn committed(&self, row: RowId, bytes: Bytes) -> Result<Committed, ReadFailed> {
+        let event: Event = self.decode(row.clone(), &bytes)?;
+        let mut draws = event.changes.iter().filter_map(|change| match change {
+            Change::Draw { number } => Some(*number as usize),
+            Change::Create { .. }
+            | Change::Update { .. }
+            | Change::Delete { .. }
+            | Change::Set { .. }
+            | Change::Unset { .. }
+            | Change::Define(_) => None,
+        });
+        if draws.any(|number| number >= event.numbers.len()) {
+            let problem = Problem::Invalid("one of the event's numbers");
+            let source = DecodeError { message: "Event", field: None, problem };
+            return Err(self.unreadable(row, source));
+        }
+        let leaf = leaf_hash(&bytes);
+        Ok(Committed { event, bytes, leaf })
     }
-    let leaf = leaf_hash(&bytes);
-    Ok(Committed { event, bytes, leaf })
 }

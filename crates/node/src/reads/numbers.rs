@@ -55,7 +55,8 @@ impl Reader<'_> {
         now: Time,
     ) -> Result<Option<SequenceState>, ReadFailed> {
         let Some(defined) = self.definitions()?.map(Defined::restore) else { return Ok(None) };
-        let sequences = defined.sequences()?;
+        let sequences =
+            defined.sequences().map_err(|error| self.failed(ReadFailed::Definitions(error)))?;
         let id = defined.sequence(name).map(|definition| definition.id);
         let found = id.and_then(|id| Some((id, sequences.get(workspace.kind, id)?)));
         let Some((id, sequence)) = found else { return Ok(None) };
@@ -114,7 +115,7 @@ impl Reader<'_> {
         let row = RowId { table: RowTable::Numbers, key: key.into() };
         let Some(bytes) = self.get(&row)? else { return Ok(Vec::new()) };
         let (series, _) = decode_row(&bytes)
-            .map_err(|source| ReadFailed::Numbers { row: Box::new(row), source })?;
+            .map_err(|source| self.failed(ReadFailed::Numbers { row: Box::new(row), source }))?;
         Ok(series)
     }
 

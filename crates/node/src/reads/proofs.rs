@@ -5,7 +5,7 @@
 //! else.
 
 use seriatim_codec::{DecodeError, Problem, Table as RowTable, tree_node_key};
-use seriatim_core::{RowId, Unreadable};
+use seriatim_core::RowId;
 use seriatim_merkle::{
     Frontier, LEVELS_PER_STORED, NodeId, Nodes, ProofError, consistency_proof, inclusion_proof,
     root_at,
@@ -137,7 +137,7 @@ impl Tree<'_> {
         let hash = <[u8; 32]>::try_from(&*bytes).map_err(|_| {
             let problem = Problem::Invalid("a hash");
             let source = DecodeError { message: "tree node", field: None, problem };
-            Unreadable::new(row, source)
+            self.reader.unreadable(row, source)
         });
         Ok(Some(Hash(hash?)))
     }

@@ -8,8 +8,7 @@ use seriatim_types::{
     ClientId, Event, Hash, Key, KeyRow, Number, PartitionOffset, Receipt, Time, WorkspaceId,
 };
 
-use super::log::committed;
-use super::{ProofFailed, ReadFailed, Reader, decode};
+use super::{ProofFailed, ReadFailed, Reader};
 
 impl Reader<'_> {
     /// The receipt of the command that a client sent with a key, unless the key's retention is
@@ -38,7 +37,7 @@ impl Reader<'_> {
     ///
     /// When they could not be read, or are not all events of one command.
     pub fn receipt_of(&self, first: PartitionOffset, count: u32) -> Result<Receipt, ReadFailed> {
-        let not_one = || ReadFailed::NotOneCommand { first, count };
+        let not_one = || self.failed(ReadFailed::NotOneCommand { first, count });
         if count > EVENTS_PER_COMMAND_MAX {
             return Err(not_one());
         }
@@ -49,11 +48,11 @@ impl Reader<'_> {
             rows.push(self.event_row(offset));
             next = offset.next();
         }
-        let events = self.follow(rows)?.into_iter().map(|(row, bytes)| decode(row, &bytes));
+        let events = self.follow(rows)?.into_iter().map(|(row, bytes)| self.decode(row, &bytes));
         let events: Vec<Event> = events.collect::<Result<_, _>>()?;
         let receipt = receipt(&events).ok_or_else(not_one)?;
         if receipt.version > RECEIPT_VERSION {
-            return Err(ReadFailed::Newer { version: receipt.version });
+            return Err(self.failed(ReadFailed::Newer { version: receipt.version }));
         }
         Ok(receipt)
     }
@@ -81,7 +80,7 @@ impl Reader<'_> {
                 Ok(proof) => receipt.proof = Some(Box::new(proof)),
                 Err(ProofFailed::Nodes(failed)) => return Err(failed),
                 Err(ProofFailed::OutOfRange { .. }) => {
-                    return Err(ReadFailed::NotOneCommand { first, count });
+                    return Err(self.failed(ReadFailed::NotOneCommand { first, count }));
                 }
             }
         }
@@ -96,7 +95,7 @@ impl Reader<'_> {
     pub fn committed_hash(&self, offset: PartitionOffset) -> Result<(Number, Hash), ReadFailed> {
         let row = self.event_row(offset);
         let bytes = self.existing(&row)?;
-        let Committed { event, leaf, .. } = committed(row, bytes)?;
+        let Committed { event, leaf, .. } = self.committed(row, bytes)?;
         Ok((event.offset, leaf))
     }
 }

@@ -4,14 +4,14 @@ use seriatim_codec::{
     Table as RowTable, decode_number, decode_record_of_kind_key, definitions_key, entity_key,
     record_key, record_of_kind_key, records_of_kind_prefix, workspace_name_key, workspace_row_key,
 };
-use seriatim_core::{RowId, Unreadable};
+use seriatim_core::RowId;
 use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{
     Definitions, EntityKey, EntityRow, KindId, Name, Number, RecordRow, Time, WorkspaceId,
     WorkspaceRef, WorkspaceRow,
 };
 
-use super::{ReadFailed, Reader, decode};
+use super::{ReadFailed, Reader};
 
 /// A workspace that came into being.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,7 +45,8 @@ impl Reader<'_> {
         let key = workspace_name_key(self.prefix, name);
         let row = RowId { table: RowTable::Partition, key };
         let Some(bytes) = self.get(&row)? else { return Ok(None) };
-        let id = decode_number(&bytes).map_err(|source| Unreadable::new(row, source))?;
+        let unreadable = |source| self.unreadable(row, source);
+        let id = decode_number(&bytes).map_err(unreadable)?;
         Ok(Some(WorkspaceId(id)))
     }
 
@@ -92,13 +93,13 @@ impl Reader<'_> {
         for listed in self.rows_from(&first, &within, limit)? {
             let read = decode_record_of_kind_key(&listed.key);
             let row = RowId { table, key: listed.key.into() };
-            let unreadable = |source| Unreadable::new(row, source);
+            let unreadable = |source| self.unreadable(row, source);
             let (.., id) = read.map_err(unreadable)?;
             ids.push(id);
         }
         let rows = ids.iter().map(|id| self.record_row(workspace, *id)).collect();
         let records = ids.iter().zip(self.follow(rows)?);
-        records.map(|(id, (row, bytes))| Ok((*id, decode(row, &bytes)?))).collect()
+        records.map(|(id, (row, bytes))| Ok((*id, self.decode(row, &bytes)?))).collect()
     }
 
     /// An entity, unless its time is over.

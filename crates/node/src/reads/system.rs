@@ -3,11 +3,11 @@
 use seriatim_codec::{
     OutboxPointer, Table as RowTable, apps_prefix, decode_outbox_key, outbox_prefix,
 };
-use seriatim_core::{Outgoing, RowId, Unreadable};
+use seriatim_core::{Outgoing, RowId};
 use seriatim_storage::{KeyRange, Row, Scan};
 use seriatim_types::{Change, Definitions, Delivery, Event, Message, PartitionRef};
 
-use super::{ReadFailed, Reader, decode};
+use super::{ReadFailed, Reader};
 use crate::hosted::SYSTEM;
 
 impl Reader<'_> {
@@ -18,7 +18,7 @@ impl Reader<'_> {
     /// When they cannot be read.
     pub fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
         let rows = self.rows_of(&apps_prefix(self.prefix))?;
-        rows.into_iter().map(|row| decode(row_of(&row), &row.value)).collect()
+        rows.into_iter().map(|row| self.decode(row_of(&row), &row.value)).collect()
     }
 
     /// The messages to a partition that are in the outbox, in their order.
@@ -28,15 +28,15 @@ impl Reader<'_> {
     }
 
     fn outgoing(&self, target: PartitionRef, row: &Row) -> Result<Outgoing, ReadFailed> {
-        let unreadable = |source| Unreadable::new(row_of(row), source);
+        let unreadable = |source| self.unreadable(row_of(row), source);
         let (_, number) = decode_outbox_key(&row.key).map_err(unreadable)?;
         let pointer = OutboxPointer::decode(&row.value).map_err(unreadable)?;
         let event = self.event_row(pointer.event);
         let bytes = self.existing(&event)?;
-        let Event { offset, changes, .. } = decode(event.clone(), &bytes)?;
+        let Event { offset, changes, .. } = self.decode(event.clone(), &bytes)?;
         let index = usize::try_from(pointer.change).unwrap_or(usize::MAX);
         let Some(Change::Define(definition)) = changes.into_iter().nth(index) else {
-            return Err(ReadFailed::Missing { row: event.into() });
+            return Err(self.missing(event));
         };
         let message = Message::Definition { version: offset.get(), definition };
         Ok(Outgoing { target, delivery: Delivery { source: SYSTEM, number, message } })

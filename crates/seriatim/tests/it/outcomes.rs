@@ -148,3 +148,32 @@ fn a_partition_that_has_stopped_says_why_and_leaves_the_others_to_be_served() {
     let serving = app.workspace("10").unwrap();
     assert_eq!(serving.submit("till-4", key(2), event).unwrap().receipt.last_offset.get(), 2);
 }
+
+/// The reader was told, and the partition went on as if nothing had been found.
+#[test]
+fn a_read_that_finds_damage_stops_the_partition_and_the_next_opening_serves_it() {
+    let storage = Storage::new();
+    let seriatim = storage.open(Options::default());
+    let store = shop(&seriatim).workspace("store-1").unwrap();
+    orders(&store, [1]);
+    // Only readers ask for single rows.
+    storage.fail_all(CallKind::Get, Fault::Fail);
+    let error = store.head().unwrap_err();
+    storage.recover();
+    let ReadError::Failed(failed) = &error else { panic!("{error:?}") };
+    let reason = failed.reason();
+    let stopped = State::Stopped(reason.clone());
+    let partitions = seriatim.partitions().unwrap();
+    assert_eq!(partitions.iter().filter(|(_, state)| *state == stopped).count(), 1);
+    let serving = partitions.iter().filter(|(_, state)| *state == State::Serving).count();
+    assert_eq!(serving, partitions.len() - 1, "{partitions:?}");
+    let error = store.submit("till-4", key(2), ORDER).unwrap_err();
+    assert_eq!(error, NotWritten::Stopped(reason).into());
+    drop(store);
+    seriatim.close().unwrap();
+    drop(seriatim);
+
+    let seriatim = storage.open(Options::default());
+    let store = shop(&seriatim).workspace("store-1").unwrap();
+    assert_eq!(orders(&store, [2])[0].number("ticket").unwrap().number.get(), 2);
+}

@@ -227,19 +227,6 @@ fn a_store_that_stops_says_why_and_apps_keep_their_names() {
 }
 
 #[test]
-fn a_read_that_fails_is_said_and_the_server_goes_on() {
-    let (gate, store) = Gate::store(Way::Free);
-    let world = World::ready(store, NodeSettings::default(), Settings::default());
-    world.define_shop();
-    world.commit(1, NOTED);
-    gate.set(Way::Faulty(CallKind::Scan, Fault::Fail));
-    let body = error(&world.read("store-1", "events"), 503, "PARTITION_STOPPED");
-    assert!(body["outcome"].is_null());
-    gate.set(Way::Free);
-    assert_eq!(world.read("store-1", "events").status, 200);
-}
-
-#[test]
 fn a_read_that_waits_keeps_nobody_from_being_answered() {
     let world = World::shop();
     thread::scope(|scope| {
@@ -304,10 +291,18 @@ fn a_stored_event_that_does_not_fit_is_said_to_be_unreadable() {
     };
     spoil(&|event| event.receipt_version = 2);
     // A command brings readers a new view.
-    world.commit(2, NOTED);
+    let partition = world.commit(2, NOTED)["partition"].clone();
+    let restart = || {
+        let restarted = world.post(&format!("/v1/partitions/shop/{partition}/restart"), "");
+        assert_eq!(restarted.status, 202);
+    };
     unreadable(&world.read("store-1", &format!("receipts/pos-4/{}", key(1))));
+    restart();
+    world.commit_when_taken(3, NOTED);
     unreadable(&world.command(1, DRAW));
+    restart();
+    world.commit_when_taken(4, NOTED);
     spoil(&|event| event.changes = vec![Change::Draw { number: 9 }]);
-    world.commit(3, NOTED);
+    world.commit(5, NOTED);
     unreadable(&world.read("store-1", "events"));
 }

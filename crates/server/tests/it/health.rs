@@ -70,6 +70,7 @@ fn the_metrics_have_these_names() {
         "seriatim_busy counter",
         "seriatim_command_duration_seconds histogram",
         "seriatim_commands counter",
+        "seriatim_damaged_reads counter",
         "seriatim_http_requests counter",
         "seriatim_partitions gauge",
         "seriatim_subscriptions_lagged counter",
@@ -83,6 +84,7 @@ fn the_metrics_have_these_names() {
         r#"seriatim_partitions{state="serving"} 3"#,
         r#"seriatim_partitions{state="stopped"} 0"#,
         r#"seriatim_busy_total{reason="queue_full"} 0"#,
+        "seriatim_damaged_reads_total 0",
         "seriatim_command_duration_seconds_count 3",
         r#"seriatim_http_requests_total{method="POST",route="/v1/apps",status="201"} 1"#,
     ] {

@@ -11,6 +11,7 @@ mod bad_messages;
 mod both;
 mod browsers;
 mod commands;
+mod damage;
 mod definitions;
 mod ending;
 mod failures;

@@ -334,8 +334,15 @@ impl<R> Partition<R> {
                 replies.extend(self.stop(reason));
                 replies
             }
+            // Nothing was written. A row that a condition is about is damaged, and stays so.
+            CommitError::Unchecked(unread) => {
+                let reason = failed(unread);
+                let mut replies = answer(&Reply::Stopped(reason.clone()));
+                replies.extend(self.stop(reason));
+                replies
+            }
             // The machine is ahead of what is stored, so it is thrown away.
-            CommitError::TooLarge(_) | CommitError::Full { .. } | CommitError::Unchecked(_) => {
+            CommitError::TooLarge(_) | CommitError::Full { .. } => {
                 let mut replies = answer(&Reply::NotWritten { why: why.clone() });
                 replies.extend(self.restart());
                 self.failed = Some((now, why));

@@ -1,5 +1,6 @@
 //! Stored rows that cannot be read: what the reader is told, and everybody else with it.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use seriatim_codec::{PartitionPrefix, event_key, head_key};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault, FaultyStore};
+use seriatim_storage::hooked::HookedStore;
 use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{Batch, KeyRange, Read, Row, Scan, ScanEnd, Store};
 use seriatim_testkit::{HttpAnswer, request};
@@ -222,4 +224,34 @@ fn apps_that_cannot_be_read_stop_the_partition_of_the_system() {
     let ready = world.get("/readyz");
     assert_eq!(ready.status, 503);
     assert!(stopped(&json(&ready)).iter().any(|(app, ..)| app == "system"), "{}", ready.text());
+}
+
+thread_local! {
+    /// Whether this thread commits a large batch.
+    static IS_LARGE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// It read its log again and again, said BUSY to every command, and served in between.
+#[test]
+fn a_commit_whose_condition_cannot_be_checked_stops_the_partition() {
+    const LARGE: usize = 8_000;
+    // Only the command's own commit is large: checkpoints and other partitions go on.
+    let schedule = |call: seriatim_storage::faulty::Call| {
+        let fails = call.kind == CallKind::GetMany && IS_LARGE.replace(false);
+        fails.then_some(Fault::Fail)
+    };
+    let memory = Arc::new(MemoryStore::new(&schema()));
+    let inner = FaultyStore::new(memory, Box::new(schedule));
+    let outer = FaultyStore::new(Arc::new(inner), Box::new(|_| None));
+    let store = HookedStore::new(Arc::new(outer))
+        .before_commit(|batch| IS_LARGE.set(batch.bytes() > LARGE));
+    let world = World::ready(Arc::new(store), NodeSettings::default(), Settings::default());
+    world.define_shop();
+    let partition = world.commit(1, NOTED)["partition"].as_u64().unwrap();
+    let text = "x".repeat(LARGE);
+    let large = format!(r#"{{"events":[{{"name":"Noted","args":{{"text":"{text}"}}}}]}}"#);
+    let answer = world.command(2, &large);
+    assert_eq!(json(&answer)["outcome"], "not_written");
+    check_told(&world, &answer, partition);
+    assert_eq!(metric(&world, "seriatim_damaged_reads_total"), 1);
 }

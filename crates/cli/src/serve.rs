@@ -47,6 +47,11 @@ const NEXT: &str = "what was acknowledged is on disk, and nothing more is writte
                     cause (make room, if the disk is full) and start the server again; `seriatim \
                     verify` tells whether what is stored is sound";
 
+/// What to do when a row could not be read.
+const NEXT_DAMAGED: &str = "nothing more is written to this partition, and what can be read is still read; stop the \
+                            server, run `seriatim verify --data FOLDER` to find all damage, and restore the folder \
+                            from a copy";
+
 /// A server for development.
 pub(crate) fn dev(args: &DevArgs) -> Result<()> {
     let settings = args.load()?.settings;
@@ -126,9 +131,11 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     // The store goes with it, and so the lock on the folder: whoever reads on may open it.
     drop(node);
     if !stopped.is_empty() {
-        let stopped: Vec<String> = stopped.into_values().collect();
+        let is_damaged = stopped.values().any(|it| it.next == NEXT_DAMAGED);
+        let next = if is_damaged { NEXT_DAMAGED } else { NEXT };
+        let stopped: Vec<String> = stopped.into_values().map(|it| it.what).collect();
         let what = format!("ended, but not in good order: {}", stopped.join("; "));
-        return Err(Failure::new(Exit::Failure, what).advise(NEXT).into());
+        return Err(Failure::new(Exit::Failure, what).advise(next).into());
     }
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
@@ -192,8 +199,12 @@ async fn say_what_stops(node: Arc<Node>) {
         }
         had_room = room.is_ok();
         let stopped = stopped(&node);
-        for (_, what) in stopped.iter().filter(|(which, _)| !said.contains_key(*which)) {
-            complain(format!("seriatim: {what}; next: {NEXT}"));
+        for (which, Stopped { what, next }) in &stopped {
+            // Once for each cause. The store has one, whichever partition was the first to meet it.
+            let is_said = |it: &Stopped| which.is_none() || it.what == *what;
+            if !said.get(which).is_some_and(is_said) {
+                complain(format!("seriatim: {what}; next: {next}"));
+            }
         }
         said = stopped;
         tokio::time::sleep(WATCH_EVERY).await;
@@ -228,18 +239,29 @@ async fn say_what_the_clock_does(node: Arc<Node>, clock: Arc<SystemClock>) {
     }
 }
 
-/// What has stopped, and why: partitions, or (`None`) the store with all of them.
-fn stopped(node: &Node) -> BTreeMap<Option<PartitionRef>, String> {
+/// Something that has stopped.
+struct Stopped {
+    /// What, and why.
+    what: String,
+    /// What to do about it.
+    next: &'static str,
+}
+
+/// What has stopped: partitions, or (`None`) the store with all of them.
+fn stopped(node: &Node) -> BTreeMap<Option<PartitionRef>, Stopped> {
     let mut stopped = BTreeMap::new();
     for (partition, state) in node.partitions() {
         let State::Stopped(reason) = state else { continue };
         if matches!(reason, Reason::Store { .. }) {
-            stopped.entry(None).or_insert_with(|| reason.to_string());
+            stopped.entry(None).or_insert_with(|| Stopped { what: reason.to_string(), next: NEXT });
             continue;
         }
         let PartitionRef { app, partition: number } = partition;
         let app = node.app_name(app).map_or_else(|| app.to_string(), |name| format!("app {name}"));
-        stopped.insert(Some(partition), format!("{number} of {app} has stopped: {reason}"));
+        let is_damaged = matches!(reason, Reason::Unreadable { .. });
+        let next = if is_damaged { NEXT_DAMAGED } else { NEXT };
+        let what = format!("{number} of {app} has stopped: {reason}");
+        stopped.insert(Some(partition), Stopped { what, next });
     }
     stopped
 }

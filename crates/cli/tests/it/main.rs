@@ -6,6 +6,7 @@ mod clock;
 mod commands;
 mod configuration;
 mod data_folder;
+mod damage;
 mod dev;
 mod documents;
 mod failures;

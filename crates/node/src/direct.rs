@@ -29,6 +29,7 @@ use crate::partition::{Flight, Partition, State, causes};
 use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::sync_watch::SyncWatch;
 
 /// What the owner of a partition is told.
 pub(crate) enum Message {
@@ -62,12 +63,12 @@ pub(crate) struct Landing {
 }
 
 /// Syncs for all partitions: whoever waits while the disk is busy shares the next sync.
-pub(crate) fn syncer(store: &Arc<dyn Store>, landings: &Receiver<Landing>) {
+pub(crate) fn syncer(store: &Arc<dyn Store>, syncs: &SyncWatch, landings: &Receiver<Landing>) {
     while let Ok(first) = landings.recv() {
         std::thread::yield_now();
         let mut waiting = vec![first];
         waiting.extend(landings.try_iter());
-        let synced = store.sync();
+        let synced = syncs.run(|| store.sync());
         for landing in waiting {
             let Landing { name, flight, shared, post, owner } = landing;
             let message = match &synced {
@@ -137,6 +138,7 @@ pub(crate) struct Owner {
     pub(crate) shared: Arc<Shared>,
     pub(crate) post: Arc<dyn Post>,
     pub(crate) settings: Settings,
+    pub(crate) syncs: Arc<SyncWatch>,
     /// Whether several requests shared the last commit.
     pub(crate) is_crowded: bool,
     /// When readers were last given a view.
@@ -267,7 +269,7 @@ impl Owner {
             return step.has_more;
         }
         // Nothing else waits: the shortest way to the disk is from here.
-        match self.store.sync() {
+        match self.syncs.run(|| self.store.sync()) {
             Ok(()) => {
                 land(self.name, flight, &self.shared, &*self.post);
                 self.partition.landed();

@@ -28,6 +28,7 @@ use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::sync_watch::SyncWatch;
 
 /// The partition that holds the apps and their definitions.
 pub const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
@@ -45,6 +46,7 @@ pub(crate) struct Hosted {
     known_apps: RwLock<BTreeMap<Name, AppHome>>,
     promised: Promised,
     landings: Mutex<Option<Sender<Landing>>>,
+    pub(crate) syncs: Arc<SyncWatch>,
     /// Reads that found a stored row damaged or missing, of all partitions.
     damaged_reads: Arc<AtomicU64>,
     /// Whether the partitions of all apps were started.
@@ -73,6 +75,7 @@ impl Hosted {
         clock: Arc<dyn Clock>,
         settings: Settings,
         landings: Sender<Landing>,
+        syncs: Arc<SyncWatch>,
     ) -> Arc<Self> {
         Arc::new(Self {
             store,
@@ -81,6 +84,7 @@ impl Hosted {
             partitions: RwLock::default(),
             known_apps: RwLock::new(BTreeMap::from([home_of(&system_settings())])),
             landings: Mutex::new(Some(landings)),
+            syncs,
             promised: Promised::default(),
             damaged_reads: Arc::default(),
             is_resumed: AtomicBool::new(false),
@@ -152,6 +156,7 @@ impl Hosted {
             shared: shared.clone(),
             post: Arc::new(Carrier::new(self)),
             settings: self.settings,
+            syncs: self.syncs.clone(),
             is_crowded: false,
             viewed_at: Instant::now(),
             ends_at: None,

@@ -18,6 +18,7 @@ mod row_cache;
 mod settings;
 mod shared;
 mod subscription;
+mod sync_watch;
 mod tables;
 mod watch;
 mod writes;
@@ -33,6 +34,7 @@ pub use reply::{Busy, Reason, Reply};
 pub use seriatim_types::Inclusion;
 pub use settings::Settings;
 pub use subscription::{Log, SubscribeError, Subscription};
+pub use sync_watch::SyncStalled;
 pub use tables::schema;
 pub use watch::{Changed, Interest};
 

@@ -34,6 +34,7 @@ use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::subscription::{Log, Subscription};
+use crate::sync_watch::{SyncStalled, SyncWatch};
 use crate::watch::{Changed, Interest};
 
 /// How long the last sync may take, however little time was allowed.
@@ -92,16 +93,17 @@ impl Node {
     #[must_use]
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: Settings) -> Self {
         let (landings, waiting) = mpsc::channel();
-        let for_syncer = store.clone();
+        let syncs = Arc::new(SyncWatch::default());
+        let for_syncer = (store.clone(), syncs.clone());
         let syncer = std::thread::Builder::new().name("syncer".to_owned());
         let (held, ended) = mpsc::channel();
         let syncer = syncer.spawn(move || {
-            crate::direct::syncer(&for_syncer, &waiting);
+            crate::direct::syncer(&for_syncer.0, &for_syncer.1, &waiting);
             drop(held);
         });
         // Before anything is proposed.
         clock.start(newest_time(&store));
-        let hosted = Hosted::new(store, clock, settings, landings);
+        let hosted = Hosted::new(store, clock, settings, landings, syncs);
         hosted.start(SYSTEM);
         let syncer = syncer.expect("a thread can be started");
         let syncer = Mutex::new(Some((syncer, ended)));
@@ -301,11 +303,34 @@ impl Node {
         self.hosted.is_resumed() && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
     }
 
-    /// Whether every partition of every app serves, there is a time that can be believed, and room
-    /// for what is sent.
+    /// How long the oldest sync of the store that has not returned has been pending.
+    #[must_use]
+    pub fn sync_pending(&self) -> Option<Duration> {
+        self.hosted.syncs.oldest()
+    }
+
+    /// Whether syncs of the store return in time: see [`Settings::sync_stalled_after`]. This does not
+    /// wait for one that does not.
+    ///
+    /// # Errors
+    ///
+    /// How long one has been pending.
+    pub fn check_sync(&self) -> Result<(), SyncStalled> {
+        let limit = self.hosted.settings.sync_stalled_after;
+        match self.sync_pending().filter(|pending| *pending >= limit) {
+            Some(pending) => Err(SyncStalled { pending }),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether every partition of every app serves, there is a time that can be believed, room for
+    /// what is sent, and a disk that answers.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.time().is_ok() && self.room().is_ok() && self.is_serving()
+        self.time().is_ok()
+            && self.room().is_ok()
+            && self.check_sync().is_ok()
+            && self.is_serving()
     }
 
     /// Waits until every partition serves, one of them has stopped, or the time is over. Returns

@@ -24,6 +24,8 @@ pub struct Settings {
     pub queue_bytes_max: usize,
     /// Commits of a partition that may wait for the disk at the same time, at least 1.
     pub commits_in_flight_max: usize,
+    /// How long a sync of the store may be pending before the node says that it is not ready.
+    pub sync_stalled_after: Duration,
     /// Rows of numbers that are kept in memory, for each partition.
     pub cached_rows_max: usize,
     /// Rows of workspaces that are kept in memory, for each partition, and clients of which it is known
@@ -57,6 +59,7 @@ impl Default for Settings {
             queue_max: 4096,
             queue_bytes_max: 64 * 1024 * 1024,
             commits_in_flight_max: 2,
+            sync_stalled_after: Duration::from_secs(5),
             cached_rows_max: 100_000,
             cached_workspaces_max: 20_000,
             unflushed_rows_max: 16_384,

@@ -18,17 +18,21 @@ pub(crate) async fn live() -> Response {
     answer::ok(write::facts(&[("live", Fact::Flag(true))]))
 }
 
-/// Whether every partition takes commands.
+/// Whether every partition takes commands, and the disk answers.
 pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ApiError> {
     let look = |context: &Context| {
         let node = &context.node;
-        Ok((node.is_ready(), states(context), node.room().err().map(|full| full.to_string())))
+        let stalled = node.check_sync().err().map(|stalled| stalled.to_string());
+        let full = node.room().err().map(|full| full.to_string());
+        // What was found is the answer, also if it has passed meanwhile.
+        let is_ready = node.is_ready() && stalled.is_none();
+        Ok((is_ready, states(context), full.or(stalled)))
     };
-    let (is_ready, partitions, full) = context.ask(look).await?;
+    let (is_ready, partitions, disk) = context.ask(look).await?;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let mut facts = vec![("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
     let clock = context.node.time().err().map(clock::describe);
-    facts.extend(clock.or(full).map(|reason| ("reason", Fact::Text(reason))));
+    facts.extend(clock.or(disk).map(|reason| ("reason", Fact::Text(reason))));
     Ok(answer::json(status, write::facts(&facts)))
 }
 

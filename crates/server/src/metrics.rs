@@ -4,7 +4,7 @@
 //! and not paths, codes and not messages.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -36,6 +36,7 @@ pub(crate) struct Metrics {
     busy: Family<Reason, Counter>,
     partitions: Family<Doing, Gauge>,
     damaged_reads: Counter,
+    sync_pending: Gauge<f64, AtomicU64>,
     subscriptions: Gauge,
     subscriptions_lagged: Counter,
 }
@@ -83,6 +84,7 @@ impl Metrics {
             busy: Family::default(),
             partitions: Family::default(),
             damaged_reads: Counter::default(),
+            sync_pending: Gauge::default(),
             subscriptions: Gauge::default(),
             subscriptions_lagged: Counter::default(),
             registry: Registry::default(),
@@ -100,6 +102,10 @@ impl Metrics {
         let help =
             "Reads that found a stored row damaged or missing; the first stops its partition";
         registry.register("damaged_reads", help, metrics.damaged_reads.clone());
+        let help =
+            "How long the oldest sync that has not returned has been pending; 0 when none is";
+        let gauge = metrics.sync_pending.clone();
+        registry.register_with_unit("sync_pending", help, Unit::Seconds, gauge);
         let help = "Subscriptions that are open";
         registry.register("subscriptions_open", help, metrics.subscriptions.clone());
         let help = "Subscriptions that fell too far behind";
@@ -153,6 +159,8 @@ pub(crate) async fn get(State(context): State<Arc<Context>>) -> Response {
     }
     let damaged_reads = context.node.damaged_reads();
     context.metrics.damaged_reads.inner().fetch_max(damaged_reads, Ordering::Relaxed);
+    let sync_pending = context.node.sync_pending().unwrap_or_default();
+    context.metrics.sync_pending.set(sync_pending.as_secs_f64());
     let mut body = String::new();
     text::encode(&mut body, &context.metrics.registry).expect("a text takes all that is written");
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

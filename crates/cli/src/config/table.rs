@@ -153,6 +153,8 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Bytes of commands in memory that wait for a partition's answer. Further ones are answered BUSY.";
     node.commits_in_flight_max: Count(1..=64),
         "Commits that may wait for the disk at the same time.";
+    node.sync_stalled_after: Time(1..=HOUR),
+        "How long a sync may be pending before `/readyz` is 503 and standard error says so.";
     node.cached_rows_max: Count(1..=100_000_000),
         "Rows of numbers that the sequencer keeps in memory.";
     node.cached_workspaces_max: Count(1..=100_000_000),

@@ -12,6 +12,9 @@ use seriatim_storage::faulty::{CallKind, Fault, FaultyStore};
 use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{Batch, Read, Store};
 use seriatim_types::{Change, Event, Incarnation, PartitionId, PartitionOffset};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_check_response::ServingStatus;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::world::{NOTED, PATIENCE, World, error, json, key};
 
@@ -305,4 +308,61 @@ fn a_stored_event_that_does_not_fit_is_said_to_be_unreadable() {
     spoil(&|event| event.changes = vec![Change::Draw { number: 9 }]);
     world.commit(5, NOTED);
     unreadable(&world.read("store-1", "events"));
+}
+
+/// The answer of `/readyz` is 200, or it says that the disk does not answer.
+fn ready(world: &World) -> bool {
+    let ready = world.get("/readyz");
+    let body = json(&ready);
+    let is_ready = ready.status == 200;
+    assert_eq!(body["ready"], is_ready, "{body}");
+    let reason = body["reason"].as_str().unwrap_or_default();
+    assert_eq!(!is_ready, reason.starts_with("the disk does not answer: a sync has been pending"));
+    is_ready
+}
+
+/// A sync that neither failed nor returned left commands waiting behind a server that was ready.
+#[test]
+fn a_sync_that_hangs_makes_the_server_not_ready_until_it_returns() {
+    let (gate, store) = Gate::store(Way::Free);
+    let sync_stalled_after = Duration::from_millis(300);
+    let node_settings = NodeSettings { sync_stalled_after, ..NodeSettings::default() };
+    let world = World::ready(store, node_settings, Settings::default());
+    world.define_shop();
+    let health = || {
+        let grpc = world.grpc();
+        let mut health = HealthClient::new(grpc.channel.clone());
+        let asked = HealthCheckRequest { service: String::new() };
+        grpc.wait(health.check(asked)).unwrap().status()
+    };
+    let pending = || {
+        let metrics = world.get("/metrics").text();
+        let line = "seriatim_sync_pending_seconds ";
+        let value = metrics.lines().find_map(|it| it.strip_prefix(line)).unwrap();
+        value.parse::<f64>().unwrap()
+    };
+    let until = |is_ready| {
+        let begun = Instant::now();
+        while ready(&world) != is_ready {
+            assert!(begun.elapsed() < PATIENCE, "ready: {is_ready}");
+            thread::yield_now();
+        }
+    };
+    until(true);
+    assert_eq!(health(), ServingStatus::Serving);
+    gate.set(Way::Held(CallKind::Sync));
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| world.command(1, NOTED));
+        until(false);
+        assert_eq!(health(), ServingStatus::NotServing);
+        assert!(pending() >= sync_stalled_after.as_secs_f64());
+        assert_eq!(world.get("/livez").status, 200);
+        let partitions = json(&world.get("/v1/partitions"))["partitions"].clone();
+        let states = partitions.as_array().unwrap().iter().map(|it| &it["state"]);
+        assert!(states.into_iter().all(|state| state == "serving"), "nothing has stopped");
+        gate.set(Way::Free);
+        assert_eq!(waiting.join().unwrap().status, 200);
+    });
+    until(true);
+    assert_eq!(health(), ServingStatus::Serving);
 }

@@ -9,6 +9,8 @@ use serde_json::json;
 use crate::raw::Raw;
 use crate::world::{NOTED, World, error, json};
 
+const REFERENCE: &str = include_str!("../../../../docs/reference/http.md");
+
 #[test]
 fn probes_say_how_the_server_is() {
     let world = World::shop();
@@ -75,8 +77,13 @@ fn the_metrics_have_these_names() {
         "seriatim_partitions gauge",
         "seriatim_subscriptions_lagged counter",
         "seriatim_subscriptions_open gauge",
+        "seriatim_sync_pending_seconds gauge",
     ];
     assert_eq!(names, BTreeSet::from(expected));
+    for expected in expected {
+        let (name, _) = expected.split_once(' ').unwrap();
+        assert!(REFERENCE.contains(&format!("| `{name}")), "{name} is not in the reference");
+    }
     for line in [
         r#"seriatim_commands_total{code="COMMITTED"} 1"#,
         r#"seriatim_commands_total{code="REPLAYED"} 1"#,

@@ -8,6 +8,7 @@
 //! ```
 
 mod address;
+mod alerts;
 mod args;
 mod bench;
 mod completion;

@@ -4,21 +4,19 @@
 //!  address ─► store ─► node ─► listen ─► serve ─► signal ─► answers in flight ─► checkpoints ─► end
 //! ```
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::fs::Mode;
-use seriatim_json::write::moment;
-use seriatim_node::{Ahead, Jump, Node, Reason, State, SystemClock};
-use seriatim_server::{Address, Server, describe_clock};
+use seriatim_node::{Node, State, SystemClock};
+use seriatim_server::{Address, Server};
 use seriatim_storage::OpenError;
 use seriatim_storage_fjall::{FjallStore, keep_engine_errors};
-use seriatim_types::PartitionRef;
 use tokio::time::Instant;
 
+use crate::alerts::{self, Alerts};
 use crate::config::{Settings, Source};
 use crate::exit::{Exit, Failure};
 use crate::settings::{DevArgs, ServeArgs};
@@ -39,18 +37,8 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
-/// How often to look whether something has stopped.
+/// How often to look for something that an operator must know.
 const WATCH_EVERY: Duration = Duration::from_millis(250);
-
-/// What to do when something has.
-const NEXT: &str = "what was acknowledged is on disk, and nothing more is written there: remove the \
-                    cause (make room, if the disk is full) and start the server again; `seriatim \
-                    verify` tells whether what is stored is sound";
-
-/// What to do when a row could not be read.
-const NEXT_DAMAGED: &str = "nothing more is written to this partition, and what can be read is still read; stop the \
-                            server, run `seriatim verify --data FOLDER` to find all damage, and restore the folder \
-                            from a copy";
 
 /// A server for development.
 pub(crate) fn dev(args: &DevArgs) -> Result<()> {
@@ -117,8 +105,7 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         let server = server.with_context(no_address)?;
         say(welcome::text(server.address(), &data, is_dev));
         tokio::spawn(say_when_ready(node.clone()));
-        tokio::spawn(say_what_stops(node.clone()));
-        tokio::spawn(say_what_the_clock_does(node.clone(), clock));
+        tokio::spawn(say_alerts(node.clone(), clock));
         anyhow::Ok(server.run(signal).await)
     });
     runtime.shutdown_timeout(READS_WITHIN);
@@ -127,14 +114,10 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         say("Some requests were still open and got no answer.");
     }
     node.shutdown(NODE_WITHIN)?;
-    let stopped = stopped(&node);
+    let stopped = alerts::at_end(&node);
     // The store goes with it, and so the lock on the folder: whoever reads on may open it.
     drop(node);
-    if !stopped.is_empty() {
-        let is_damaged = stopped.values().any(|it| it.next == NEXT_DAMAGED);
-        let next = if is_damaged { NEXT_DAMAGED } else { NEXT };
-        let stopped: Vec<String> = stopped.into_values().map(|it| it.what).collect();
-        let what = format!("ended, but not in good order: {}", stopped.join("; "));
+    if let Some((what, next)) = stopped {
         return Err(Failure::new(Exit::Failure, what).advise(next).into());
     }
     say("Stopped. Everything that was acknowledged is on disk.");
@@ -183,87 +166,15 @@ fn fit_connections(settings: &mut Settings) {
     }
 }
 
-/// Says what has stopped as soon as it has, and that the disk is almost full, for as long as the
-/// server runs.
-async fn say_what_stops(node: Arc<Node>) {
-    let mut said = BTreeMap::new();
-    let mut had_room = true;
+/// Says on standard error what an operator must know, as soon as it happens, for as long as the server
+/// runs.
+async fn say_alerts(node: Arc<Node>, clock: Arc<SystemClock>) {
+    let mut alerts = Alerts::default();
     loop {
-        let room = node.room();
-        match &room {
-            Err(full) if had_room => complain(format!(
-                "seriatim: {full}; meanwhile commands are turned away, and reads go on"
-            )),
-            Ok(()) if !had_room => complain("seriatim: the disk has room again"),
-            Ok(()) | Err(_) => {}
-        }
-        had_room = room.is_ok();
-        let stopped = stopped(&node);
-        for (which, Stopped { what, next }) in &stopped {
-            // Once for each cause. The store has one, whichever partition was the first to meet it.
-            let is_said = |it: &Stopped| which.is_none() || it.what == *what;
-            if !said.get(which).is_some_and(is_said) {
-                complain(format!("seriatim: {what}; next: {next}"));
-            }
-        }
-        said = stopped;
+        alerts.look(&node).iter().for_each(complain);
+        clock.take_jump().map(alerts::clock_jump).iter().for_each(complain);
         tokio::time::sleep(WATCH_EVERY).await;
     }
-}
-
-/// Says that the clock is not believed, that it is again, and when it was believed although it is far
-/// ahead and nobody vouches for it.
-async fn say_what_the_clock_does(node: Arc<Node>, clock: Arc<SystemClock>) {
-    let mut was_believed = true;
-    loop {
-        let time = node.time();
-        if let Some(Jump { from, to }) = clock.take_jump() {
-            complain(format!(
-                "seriatim: the machine's clock is {} ahead of the newest time in the store, {}, and \
-                 is believed, as clock.jump_max allows. If it is wrong, stop the server and set the \
-                 clock right: keys, expiries and years end by it",
-                Ahead(to, from),
-                moment(from)
-            ));
-        }
-        match time {
-            Err(ahead) if was_believed => complain(format!(
-                "seriatim: {}. Meanwhile commands are turned away, and reads go on",
-                describe_clock(ahead)
-            )),
-            Ok(_) if !was_believed => complain("seriatim: the machine's clock is believed again"),
-            Ok(_) | Err(_) => {}
-        }
-        was_believed = time.is_ok();
-        tokio::time::sleep(WATCH_EVERY).await;
-    }
-}
-
-/// Something that has stopped.
-struct Stopped {
-    /// What, and why.
-    what: String,
-    /// What to do about it.
-    next: &'static str,
-}
-
-/// What has stopped: partitions, or (`None`) the store with all of them.
-fn stopped(node: &Node) -> BTreeMap<Option<PartitionRef>, Stopped> {
-    let mut stopped = BTreeMap::new();
-    for (partition, state) in node.partitions() {
-        let State::Stopped(reason) = state else { continue };
-        if matches!(reason, Reason::Store { .. }) {
-            stopped.entry(None).or_insert_with(|| Stopped { what: reason.to_string(), next: NEXT });
-            continue;
-        }
-        let PartitionRef { app, partition: number } = partition;
-        let app = node.app_name(app).map_or_else(|| app.to_string(), |name| format!("app {name}"));
-        let is_damaged = matches!(reason, Reason::Unreadable { .. });
-        let next = if is_damaged { NEXT_DAMAGED } else { NEXT };
-        let what = format!("{number} of {app} has stopped: {reason}");
-        stopped.insert(Some(partition), Stopped { what, next });
-    }
-    stopped
 }
 
 /// Says how far the partitions are until all serve, or until one has stopped.

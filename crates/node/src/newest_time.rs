@@ -25,7 +25,8 @@ pub fn newest_time(store: &Arc<dyn Store>) -> Option<Time> {
 /// The time of the last entry of each partition, with the earliest for one that cannot be read.
 fn times(store: &Arc<dyn Store>) -> Result<Vec<Option<Time>>, ReadFailed> {
     let tables = Tables::new(store.clone());
-    let view = View { snapshot: Arc::from(store.snapshot()?), offset: None, time: None };
+    let snapshot = Arc::from(store.snapshot().map_err(ReadFailed::Store)?);
+    let view = View { snapshot, offset: None, time: None, damage: Arc::default() };
     let apps = Reader::new(&view, prefix_of(SYSTEM), store.schema()).apps()?;
     let partitions = apps.iter().flat_map(|app| partitions_of(app.app.app, app.app.partitions));
     let time_of = |partition: PartitionRef| {

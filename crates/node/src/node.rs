@@ -327,10 +327,7 @@ impl Node {
     /// what is sent, and a disk that answers.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.time().is_ok()
-            && self.room().is_ok()
-            && self.check_sync().is_ok()
-            && self.is_serving()
+        self.time().is_ok() && self.room().is_ok() && self.check_sync().is_ok() && self.is_serving()
     }
 
     /// Waits until every partition serves, one of them has stopped, or the time is over. Returns

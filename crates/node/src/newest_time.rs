@@ -26,7 +26,7 @@ pub fn newest_time(store: &Arc<dyn Store>) -> Option<Time> {
 fn times(store: &Arc<dyn Store>) -> Result<Vec<Option<Time>>, ReadFailed> {
     let tables = Tables::new(store.clone());
     let snapshot = Arc::from(store.snapshot().map_err(ReadFailed::Store)?);
-    let view = View { snapshot, offset: None, time: None, damage: Arc::default() };
+    let view = View { snapshot, offset: None, time: None, damage: None };
     let apps = Reader::new(&view, prefix_of(SYSTEM), store.schema()).apps()?;
     let partitions = apps.iter().flat_map(|app| partitions_of(app.app.app, app.app.partitions));
     let time_of = |partition: PartitionRef| {

@@ -26,8 +26,8 @@ use seriatim_types::{
 
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::memory_budget::MemoryBudget;
 use crate::path;
-use crate::room::Room;
 
 /// A request without its body.
 pub(crate) struct Asked {
@@ -152,7 +152,7 @@ impl Asked {
             let why = "bodies are read as they are: send them without compression";
             return Err(ApiError::invalid("Content-Encoding", why));
         }
-        let read = tokio::time::timeout(within, whole_body(body, &context.room)).await;
+        let read = tokio::time::timeout(within, whole_body(body, &context.budget)).await;
         read.unwrap_or_else(|_| Err(ApiError::unsent(late("body", within))))
     }
 }
@@ -174,7 +174,7 @@ fn thousandths(weight: &str) -> Option<u16> {
     digits.parse().ok().filter(|weight| *weight <= 1000)
 }
 
-async fn whole_body(body: Body, room: &Arc<Room>) -> Result<Bytes, ApiError> {
+async fn whole_body(body: Body, budget: &Arc<MemoryBudget>) -> Result<Bytes, ApiError> {
     let limit = COMMAND_BYTES_MAX as usize;
     let too_large = || {
         let error = ApiError::new("TOO_LARGE", format!("the body has more than {limit} bytes"));
@@ -185,7 +185,7 @@ async fn whole_body(body: Body, room: &Arc<Room>) -> Result<Bytes, ApiError> {
     }
     let mut body = pin!(body);
     let mut read = BytesMut::new();
-    let mut held = room.hold_anyway(0);
+    let mut held = budget.overdraw(0);
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = frame.map_err(|error| broken_body(&error))?;
         let Ok(data) = frame.into_data() else { continue };

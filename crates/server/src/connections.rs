@@ -31,9 +31,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 use tonic::codegen::Service;
 
-use crate::room::Room;
+use crate::memory_budget::MemoryBudget;
 use crate::settings::Settings;
-use crate::unread::Watch;
+use crate::slow_clients::Watch;
 
 /// How long to wait when the machine gives no connection, for lack of handles or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
@@ -58,8 +58,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 pub(crate) struct Connections {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
-    /// What is held for clients.
-    pub(crate) room: Arc<Room>,
+    /// Memory for requests received in part and for answers not yet sent.
+    pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) settings: Settings,
     /// Whether the server is to end.
     pub(crate) ending: watch::Receiver<bool>,
@@ -68,7 +68,7 @@ pub(crate) struct Connections {
 impl Connections {
     /// Serves until the server ends and all connections have.
     pub(crate) async fn serve(self) {
-        let Self { listener, router, room, settings, mut ending } = self;
+        let Self { listener, router, budget, settings, mut ending } = self;
         let builder = Arc::new(builder(&settings));
         let places = Arc::new(Semaphore::new(settings.connections_max));
         let is_ending = ending.clone();
@@ -89,9 +89,9 @@ impl Connections {
                 _place: place,
             };
             let watch = Watch {
-                room: room.clone(),
+                budget: budget.clone(),
                 within: settings.unread_within,
-                is_deaf: Arc::default(),
+                is_stalled: Arc::default(),
             };
             open.spawn(converse(
                 builder.clone(),
@@ -164,7 +164,7 @@ async fn converse(
 ) {
     let has_asked = Arc::new(AtomicBool::new(false));
     let asked = has_asked.clone();
-    let is_deaf = watch.is_deaf.clone();
+    let is_stalled = watch.is_stalled.clone();
     let answer = service_fn(move |request: Request<Incoming>| {
         asked.store(true, Ordering::Relaxed);
         let (method, watch) = (request.method().clone(), watch.clone());
@@ -178,8 +178,8 @@ async fn converse(
         tokio::select! {
             // What went wrong is known to the client, or the client is gone.
             _ = &mut served => return,
-            // It takes nothing of what it has asked for.
-            () = is_deaf.notified() => return,
+            // It does not drain a response.
+            () = is_stalled.notified() => return,
             // Whoever says nothing is not told anything either.
             () = &mut silent, if is_new => {
                 if !has_asked.load(Ordering::Relaxed) {

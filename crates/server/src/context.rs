@@ -11,9 +11,9 @@ use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::error::{ApiError, Outcome};
+use crate::memory_budget::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::refusals::{RETRY_AFTER, not_serving};
-use crate::room::Room;
 use crate::settings::Settings;
 
 /// The partition that holds the apps and their definitions.
@@ -30,8 +30,8 @@ pub(crate) struct Context {
     /// Whether only this machine can reach the server.
     pub(crate) is_local: bool,
     pub(crate) metrics: Metrics,
-    /// What is held for clients.
-    pub(crate) room: Arc<Room>,
+    /// Memory for requests received in part and for answers not yet sent.
+    pub(crate) budget: Arc<MemoryBudget>,
     /// As many permits as there may be streams of commands more.
     submit_streams: Arc<Semaphore>,
     /// As many permits as there may be subscriptions more.
@@ -53,7 +53,7 @@ impl Context {
             clock,
             is_local,
             metrics: Metrics::new(),
-            room: Room::new(settings.held_bytes_max),
+            budget: MemoryBudget::new(settings.held_bytes_max),
             submit_streams: Arc::new(Semaphore::new(settings.submit_streams_max)),
             subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
             settings,

@@ -71,10 +71,10 @@ impl Server {
         let (end, ending) = watch::channel(false);
         let is_local = address.ip().is_loopback();
         let context = Context::new(node, clock, settings.clone(), is_local, ending.clone());
-        let room = context.room.clone();
+        let budget = context.budget.clone();
         let router = router(Arc::new(context));
         let end_within = settings.end_within;
-        let connections = Connections { listener, router, room, settings, ending };
+        let connections = Connections { listener, router, budget, settings, ending };
         let too_late = async move {
             shutdown.await;
             end.send_replace(true);

@@ -16,7 +16,7 @@ use super::{read, write};
 use crate::asked::{check_in, entity_key, name};
 use crate::context::Context;
 use crate::reads::{self, Listed, Part, Proven, Wait};
-use crate::unread::LARGE_BYTES;
+use crate::slow_clients::LARGE_BYTES;
 
 /// Events of one message of a subscription, in number and in bytes. It is cut behind the event with
 /// which it comes to as many.
@@ -32,7 +32,7 @@ impl Reads {
         let bytes = message.encoded_len();
         let mut response = Response::new(message);
         if bytes > LARGE_BYTES {
-            response.extensions_mut().insert(Arc::new(self.0.room.hold(bytes)?));
+            response.extensions_mut().insert(Arc::new(self.0.budget.try_reserve(bytes)?));
         }
         Ok(response)
     }

@@ -20,7 +20,7 @@ use tonic::Status;
 
 use crate::asked::late;
 use crate::context::Context;
-use crate::room::Held;
+use crate::memory_budget::Reservation;
 
 /// What stands before a message: whether it is compressed, and how long it is.
 const HEAD_BYTES: u8 = 5;
@@ -31,7 +31,7 @@ pub(super) struct Timed {
     body: Body,
     is_stream: bool,
     begun: Begun,
-    held: Held,
+    held: Reservation,
     within: Duration,
     is_waiting: bool,
     late: Pin<Box<Sleep>>,
@@ -55,7 +55,7 @@ impl Timed {
             body,
             is_stream,
             begun: Begun::none(),
-            held: context.room.hold_anyway(0),
+            held: context.budget.overdraw(0),
             within,
             is_waiting: !is_stream,
             late: Box::pin(tokio::time::sleep(within)),

@@ -1,8 +1,8 @@
-//! Large answers, which are held until their clients have read them.
+//! Write timeout and memory accounting of large response bodies.
 //!
-//! Over HTTP/2 a client opens a window for each answer, and one that opens none makes the server keep
-//! it. So a large answer counts while it is there, goes out in pieces, and a connection that takes
-//! no piece of one for too long is closed.
+//! Over HTTP/2 each response has its own flow-control window, and a client that opens none makes the
+//! server keep the body. So a large body counts against the memory budget, is written in pieces, and
+//! a connection that drains none of one for too long is closed.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,71 +18,71 @@ use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::room::{Held, Room};
+use crate::memory_budget::{MemoryBudget, Reservation};
 
-/// What is smaller does not count.
+/// Bodies up to this size are not counted.
 pub(crate) const LARGE_BYTES: usize = 64 * 1024;
 
-/// As much goes out at a time.
+/// Bytes handed to the connection at a time.
 const PIECE_BYTES: usize = 64 * 1024;
 
-/// How answers of a connection are watched.
+/// How the response bodies of a connection are watched.
 #[derive(Clone)]
 pub(crate) struct Watch {
-    pub(crate) room: Arc<Room>,
-    /// How long a client may take none of an answer.
+    pub(crate) budget: Arc<MemoryBudget>,
+    /// How long a client may drain nothing of a body.
     pub(crate) within: Duration,
-    /// Told when one has not.
-    pub(crate) is_deaf: Arc<Notify>,
+    /// Notified when one has not for that long.
+    pub(crate) is_stalled: Arc<Notify>,
 }
 
 impl Watch {
-    /// An answer as it goes out: one that is large is watched, or cannot be given now.
+    /// Watches a response whose body is large, or replaces it by RATE_LIMITED if it does not fit.
     pub(crate) fn watched(&self, method: &Method, mut answer: Response<Body>) -> Response<Body> {
-        // What gRPC answers is not written yet, so that it says itself what it holds.
-        let held = answer.extensions_mut().remove::<Arc<Held>>();
+        // A gRPC message is not encoded yet, so its handler has reserved its size.
+        let reservation = answer.extensions_mut().remove::<Arc<Reservation>>();
         let bytes = answer.body().size_hint().exact().and_then(|it| usize::try_from(it).ok());
-        let held = match (held, bytes) {
-            (Some(held), _) => held,
-            (None, Some(bytes)) if bytes > LARGE_BYTES => match self.room.hold(bytes) {
-                Ok(held) => Arc::new(held),
-                // What was written is told in any case.
-                Err(_) if method != Method::GET => Arc::new(self.room.hold_anyway(bytes)),
+        let reservation = match (reservation, bytes) {
+            (Some(reservation), _) => reservation,
+            (None, Some(bytes)) if bytes > LARGE_BYTES => match self.budget.try_reserve(bytes) {
+                Ok(reservation) => Arc::new(reservation),
+                // The receipt of a command that was committed is never withheld.
+                Err(_) if method != Method::GET => Arc::new(self.budget.overdraw(bytes)),
                 Err(error) => return error.into_response(),
             },
             (None, _) => return answer,
         };
-        answer.map(|body| Body::new(Unread::new(body, held, self)))
+        answer.map(|body| Body::new(SlowBody::new(body, reservation, self)))
     }
 }
 
-/// A large answer on its way.
-struct Unread {
+/// A large body that is being written.
+struct SlowBody {
     body: Body,
-    /// Of the body, and not taken yet.
+    /// Read from the body and not handed to the connection yet.
     rest: Bytes,
-    _held: Arc<Held>,
+    _reservation: Arc<Reservation>,
     has_moved: Arc<AtomicBool>,
     watch: JoinHandle<()>,
 }
 
-impl Unread {
-    fn new(body: Body, held: Arc<Held>, watch: &Watch) -> Self {
+impl SlowBody {
+    fn new(body: Body, reservation: Arc<Reservation>, watch: &Watch) -> Self {
         let has_moved = Arc::new(AtomicBool::new(false));
-        let (moved, Watch { within, is_deaf, .. }) = (has_moved.clone(), watch.clone());
+        let (moved, Watch { within, is_stalled, .. }) = (has_moved.clone(), watch.clone());
         let watch = tokio::spawn(async move {
             loop {
                 tokio::time::sleep(within).await;
                 if !moved.swap(false, Ordering::Relaxed) {
-                    return is_deaf.notify_one();
+                    return is_stalled.notify_one();
                 }
             }
         });
-        Self { body, rest: Bytes::new(), _held: held, has_moved, watch }
+        Self { body, rest: Bytes::new(), _reservation: reservation, has_moved, watch }
     }
 }
 
-impl http_body::Body for Unread {
+impl http_body::Body for SlowBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -115,7 +115,7 @@ impl http_body::Body for Unread {
     }
 }
 
-impl Drop for Unread {
+impl Drop for SlowBody {
     fn drop(&mut self) {
         self.watch.abort();
     }

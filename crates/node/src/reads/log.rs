@@ -15,7 +15,7 @@ use seriatim_types::{Change, Event, Hash, Number, PartitionOffset, WorkspaceId};
 use super::{ReadFailed, Reader};
 
 /// Bytes of events at which a page takes no more of them.
-const PAGE_BYTES: usize = 1024 * 1024;
+pub(super) const PAGE_BYTES: usize = 1024 * 1024;
 
 impl Reader<'_> {
     /// Events of the partition, from an offset on, without a hole. They begin with 1, and 0 means

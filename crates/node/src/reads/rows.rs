@@ -11,7 +11,11 @@ use seriatim_types::{
     WorkspaceRef, WorkspaceRow,
 };
 
+use super::log::PAGE_BYTES;
 use super::{ReadFailed, Reader};
+
+/// Records that are read in one call.
+const RECORDS_AT_ONCE: usize = 4;
 
 /// A workspace that came into being.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,7 +89,35 @@ impl Reader<'_> {
         from: u64,
         limit: usize,
     ) -> Result<Vec<(Number, RecordRow)>, ReadFailed> {
-        let Some(from) = Number::new(from.max(1)) else { return Ok(Vec::new()) };
+        Ok(self.records_until(workspace, kind, from, (limit, usize::MAX))?.0)
+    }
+
+    /// The same, and fewer than the limit when they are large: then `true` is returned with them, and
+    /// there may be more.
+    ///
+    /// # Errors
+    ///
+    /// When one could not be read.
+    pub fn records_page(
+        &self,
+        workspace: WorkspaceId,
+        kind: &Name,
+        from: u64,
+        limit: usize,
+    ) -> Result<(Vec<(Number, RecordRow)>, bool), ReadFailed> {
+        self.records_until(workspace, kind, from, (limit, PAGE_BYTES))
+    }
+
+    /// At most so many records, none after the one with which they come to so many bytes, and
+    /// whether the bytes were what ended them.
+    fn records_until(
+        &self,
+        workspace: WorkspaceId,
+        kind: &Name,
+        from: u64,
+        (limit, bytes_max): (usize, usize),
+    ) -> Result<(Vec<(Number, RecordRow)>, bool), ReadFailed> {
+        let Some(from) = Number::new(from.max(1)) else { return Ok((Vec::new(), false)) };
         let table = RowTable::Records;
         let first = RowId { table, key: record_of_kind_key(self.prefix, workspace, kind, from) };
         let within = records_of_kind_prefix(self.prefix, workspace, kind);
@@ -97,9 +129,20 @@ impl Reader<'_> {
             let (.., id) = read.map_err(unreadable)?;
             ids.push(id);
         }
-        let rows = ids.iter().map(|id| self.record_row(workspace, *id)).collect();
-        let records = ids.iter().zip(self.follow(rows)?);
-        records.map(|(id, (row, bytes))| Ok((*id, self.decode(row, &bytes)?))).collect()
+        let mut records = Vec::with_capacity(ids.len());
+        let mut bytes = 0_usize;
+        // Read a few at a time: one call for all of them would hold up to a megabyte of each.
+        for ids in ids.chunks(RECORDS_AT_ONCE) {
+            if bytes >= bytes_max {
+                return Ok((records, true));
+            }
+            let rows = ids.iter().map(|id| self.record_row(workspace, *id)).collect();
+            for (id, (row, value)) in ids.iter().zip(self.follow(rows)?) {
+                bytes = bytes.saturating_add(value.len());
+                records.push((*id, self.decode(row, &value)?));
+            }
+        }
+        Ok((records, false))
     }
 
     /// An entity, unless its time is over.

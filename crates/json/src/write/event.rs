@@ -3,7 +3,10 @@
 use seriatim_types::{Change, Definition, Event, Fields, Hash, Number, PartitionId};
 
 use super::definitions::write_definition;
-use super::object::{Object, object, write_object};
+use super::object::{Object, object, object_of, write_object};
+
+/// About what a body has beside what it holds: names, numbers, hashes.
+const REST_BYTES: usize = 512;
 
 /// The body of one event. Its hash is that of its leaf in the workspace's tree.
 ///
@@ -12,7 +15,7 @@ use super::object::{Object, object, write_object};
 /// If a change of the event names a number that the event does not have.
 #[must_use]
 pub fn event(event: &Event, workspace: &str, partition: PartitionId, hash: &Hash) -> Vec<u8> {
-    object(|object| {
+    object_of(size_of(event), |object| {
         object.number("offset", event.offset.get());
         object.number("partition", u64::from(partition.0));
         object.number("partition_offset", event.partition_offset.get());
@@ -36,16 +39,32 @@ pub fn event(event: &Event, workspace: &str, partition: PartitionId, hash: &Hash
 /// A list of events, each as [`event`] writes it: where the next list begins, and the last offset
 /// of the log, 0 if it has none.
 #[must_use]
-pub fn events(
-    events: impl IntoIterator<Item: AsRef<[u8]>>,
-    next: Number,
-    last: Option<Number>,
-) -> Vec<u8> {
-    object(|object| {
+pub fn events(events: Vec<impl AsRef<[u8]>>, next: Number, last: Option<Number>) -> Vec<u8> {
+    let sizes = events.iter().flat_map(|event| [event.as_ref().len(), 1]);
+    let bytes = sizes.chain([REST_BYTES]).sum();
+    object_of(bytes, |object| {
         object.list("events", events, |out, event| out.extend_from_slice(event.as_ref()));
         object.number("next", next.get());
         object.number("last", last.map_or(0, Number::get));
     })
+}
+
+/// About how long an event becomes, so that a large one is written to memory of its size: memory
+/// that grows by doubling would be up to three times as much.
+fn size_of(event: &Event) -> usize {
+    let sizes = |change: &Change| match change {
+        Change::Create { fields, .. } | Change::Update { fields, .. } => {
+            let sizes =
+                fields.iter().flat_map(|(name, value)| [name.as_str().len(), value.len(), 4]);
+            [REST_BYTES / 4, sizes.sum()]
+        }
+        Change::Set { key, value, .. } => [key.as_str().len(), value.len()],
+        Change::Delete { .. } | Change::Unset { .. } | Change::Draw { .. } | Change::Define(_) => {
+            [REST_BYTES / 4, 0]
+        }
+    };
+    let changes = event.changes.iter().flat_map(sizes);
+    [REST_BYTES, event.args.len()].into_iter().chain(changes).sum()
 }
 
 /// The fields of a record, as an object.

@@ -13,7 +13,12 @@ pub(super) struct Object<'o> {
 
 /// The bytes of an object.
 pub(super) fn object(write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
-    let mut out = Vec::new();
+    object_of(0, write)
+}
+
+/// The bytes of an object that is expected to have so many.
+pub(super) fn object_of(bytes: usize, write: impl FnOnce(&mut Object<'_>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes);
     write_object(&mut out, write);
     out
 }

@@ -158,8 +158,8 @@ fn an_event_shows_what_the_contract_promises() {
     );
     assert_eq!(written(&event()), expected);
     let lists = [
-        write::events(["{}", "[]"], number(14), Some(number(13))),
-        write::events([""; 0], number(1), None),
+        write::events(vec!["{}", "[]"], number(14), Some(number(13))),
+        write::events(Vec::<&str>::new(), number(1), None),
     ];
     let expected =
         [r#"{"events":[{},[]],"next":14,"last":13}"#, r#"{"events":[],"next":1,"last":0}"#];

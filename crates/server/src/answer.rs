@@ -1,7 +1,12 @@
 //! Answers that are JSON.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+
+use crate::memory_budget::Reserved;
+use crate::slow_clients::LARGE_BYTES;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -13,4 +18,17 @@ pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response {
 /// That, with status 200.
 pub(crate) fn ok(body: Vec<u8>) -> Response {
     json(StatusCode::OK, body)
+}
+
+/// The same for a body whose memory was reserved. From here on it counts with its own size, until
+/// it is sent.
+pub(crate) fn reserved(body: Reserved<Vec<u8>>) -> Response {
+    let Reserved { value: body, reservation } = body;
+    if body.len() <= LARGE_BYTES {
+        return ok(body);
+    }
+    reservation.shrink_to(body.capacity());
+    let mut response = ok(body);
+    response.extensions_mut().insert(Arc::new(reservation));
+    response
 }

@@ -41,9 +41,12 @@ pub(crate) async fn list(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    let apps = all(&context).await?;
-    let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
-    Ok(answer::ok(write::facts(&[("apps", Fact::List(apps))])))
+    let list = |context: &Context| {
+        let apps = context.node.apps()?;
+        let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
+        Ok(write::facts(&[("apps", Fact::List(apps))]))
+    };
+    Ok(answer::reserved(context.read_apps(list, Vec::len).await?))
 }
 
 /// `GET /v1/apps/{app}`.
@@ -52,7 +55,9 @@ pub(crate) async fn get(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    Ok(answer::ok(write::app(&one(&context, asked.app()?).await?.app)))
+    let app = asked.app()?;
+    let get = move |context: &Context| Ok(write::app(&find(context, &app)?.app));
+    Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
 }
 
 /// Makes an app as a body says. Returns whether there was none before.
@@ -76,16 +81,6 @@ pub(crate) async fn make(
         Ok((find(context, &app)?.app, is_new))
     };
     context.ask_apps(make).await
-}
-
-/// All apps.
-pub(crate) async fn all(context: &Arc<Context>) -> Result<Vec<Definitions>, ApiError> {
-    context.ask_apps(|context| Ok(context.node.apps()?)).await
-}
-
-/// One app.
-pub(crate) async fn one(context: &Arc<Context>, app: Name) -> Result<Definitions, ApiError> {
-    context.ask_apps(move |context| find(context, &app)).await
 }
 
 /// The definitions of an app, on a thread that may wait.

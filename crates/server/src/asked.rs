@@ -152,7 +152,7 @@ impl Asked {
             let why = "bodies are read as they are: send them without compression";
             return Err(ApiError::invalid("Content-Encoding", why));
         }
-        let read = tokio::time::timeout(within, whole_body(body, &context.budget)).await;
+        let read = tokio::time::timeout(within, whole_body(body, &context.budgets.requests)).await;
         read.unwrap_or_else(|_| Err(ApiError::unsent(late("body", within))))
     }
 }
@@ -185,7 +185,7 @@ async fn whole_body(body: Body, budget: &Arc<MemoryBudget>) -> Result<Bytes, Api
     }
     let mut body = pin!(body);
     let mut read = BytesMut::new();
-    let mut held = budget.overdraw(0);
+    let mut held = budget.empty();
     while let Some(frame) = poll_fn(|context| body.as_mut().poll_frame(context)).await {
         let frame = frame.map_err(|error| broken_body(&error))?;
         let Ok(data) = frame.into_data() else { continue };

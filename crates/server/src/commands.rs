@@ -34,7 +34,8 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::{ApiError, Outcome};
-use crate::reads::shown;
+use crate::memory_budget::Reservation;
+use crate::reads::{cost, shown};
 use crate::refusals::{applied, late};
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -138,8 +139,16 @@ pub(crate) async fn carry_out(
     match settle(&place, include_proof, reply)? {
         Settled::Carried(carried) => Ok(carried),
         Settled::Look(it) => {
-            let looked = context.ask(move |context| Ok(it.look(context, &place))).await;
-            looked.unwrap_or_else(|error| Err(unread(error)))
+            let looked = async {
+                let reservation = it.reserve(context).await?;
+                let look = move |context: &Context| {
+                    let looked = it.look(context, &place);
+                    drop(reservation);
+                    Ok(looked)
+                };
+                context.ask_reader(look).await
+            };
+            looked.await.unwrap_or_else(|error| Err(unread(error)))
         }
     }
 }
@@ -238,6 +247,18 @@ impl Place {
 }
 
 impl Look {
+    /// Reserves what it may read: the events of a command, unless only a name is looked up.
+    pub(crate) async fn reserve(&self, context: &Context) -> Result<Reservation, ApiError> {
+        context.reserve(self.cost(), context.settings.reserve_within).await
+    }
+
+    pub(crate) fn cost(&self) -> usize {
+        match self {
+            Self::Named(_) => 0,
+            Self::Repeated { .. } | Self::Reused { .. } => cost::RECEIPT,
+        }
+    }
+
     /// Asks the store, on a thread that may wait.
     pub(crate) fn look(self, context: &Context, place: &Place) -> Result<Carried, ApiError> {
         let is_replayed = matches!(self, Self::Repeated { .. });
@@ -273,6 +294,6 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
 }
 
 /// Something was committed and could not be read, so the caller is left without knowing.
-fn unread(error: ApiError) -> ApiError {
+pub(crate) fn unread(error: ApiError) -> ApiError {
     error.retryable().with_outcome(Outcome::Unknown)
 }

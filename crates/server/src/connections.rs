@@ -58,7 +58,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 16 * 1024 * 1024;
 pub(crate) struct Connections {
     pub(crate) listener: TcpListener,
     pub(crate) router: Router,
-    /// Memory for requests received in part and for answers not yet sent.
+    /// Memory for answers that are not sent yet.
     pub(crate) budget: Arc<MemoryBudget>,
     pub(crate) settings: Settings,
     /// Whether the server is to end.

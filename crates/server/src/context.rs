@@ -9,18 +9,25 @@ use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Clock, Node, Reader, State, View};
 use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinError;
 
 use crate::error::{ApiError, Outcome};
-use crate::memory_budget::MemoryBudget;
+use crate::memory_budget::{Budgets, Reservation, Reserved};
 use crate::metrics::Metrics;
+use crate::reader_pool::ReaderPool;
 use crate::refusals::{RETRY_AFTER, not_serving};
 use crate::settings::Settings;
+use crate::slow_clients::LARGE_BYTES;
 
 /// The partition that holds the apps and their definitions.
 const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
 
 /// How long to wait for a place among those who follow something.
 const PLACE_AFTER: Duration = Duration::from_secs(1);
+
+/// Reads of all apps at the same time. How large they are is not known before they are read, so they
+/// are few.
+const APP_READERS_MAX: usize = 4;
 
 /// What all handlers share.
 pub(crate) struct Context {
@@ -30,8 +37,10 @@ pub(crate) struct Context {
     /// Whether only this machine can reach the server.
     pub(crate) is_local: bool,
     pub(crate) metrics: Metrics,
-    /// Memory for requests received in part and for answers not yet sent.
-    pub(crate) budget: Arc<MemoryBudget>,
+    pub(crate) budgets: Budgets,
+    pub(crate) readers: ReaderPool,
+    /// As many permits as there may be reads of all apps more.
+    app_readers: Semaphore,
     /// As many permits as there may be streams of commands more.
     submit_streams: Arc<Semaphore>,
     /// As many permits as there may be subscriptions more.
@@ -43,6 +52,7 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(
         node: Arc<Node>,
+        readers: ReaderPool,
         clock: Arc<dyn Clock>,
         settings: Settings,
         is_local: bool,
@@ -53,7 +63,9 @@ impl Context {
             clock,
             is_local,
             metrics: Metrics::new(),
-            budget: MemoryBudget::new(settings.held_bytes_max),
+            budgets: Budgets::new(settings.held_bytes_max),
+            readers,
+            app_readers: Semaphore::new(APP_READERS_MAX),
             submit_streams: Arc::new(Semaphore::new(settings.submit_streams_max)),
             subscriptions: Arc::new(Semaphore::new(settings.subscriptions_max)),
             settings,
@@ -139,24 +151,60 @@ impl Context {
         self.node.partitions().into_iter().map(named).collect()
     }
 
-    /// Asks the node something that waits or reads, off the async threads.
+    /// Asks the node something that waits, off the async threads.
     pub(crate) async fn ask<T: Send + 'static>(
         self: &Arc<Self>,
         ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         let context = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
-        asked.unwrap_or_else(|cut_off| {
-            if cut_off.is_panic() {
-                let why = "a fault of Seriatim's own: please report what was asked";
-                return Err(ApiError::new("PARTITION_STOPPED", why).with_outcome(Outcome::Unknown));
-            }
-            let ends = ApiError::new("BUSY", "the server ends").retryable_after(RETRY_AFTER);
-            Err(ends.with("reason", Fact::Text("interrupted".to_owned())))
-        })
+        asked.unwrap_or_else(|cut_off| Err(not_answered(&cut_off)))
     }
 
-    /// The same for the apps, once they are known.
+    /// The same for something that reads, once it is its turn.
+    pub(crate) async fn ask_reader<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let _turn = self.readers.turn().await;
+        let context = self.clone();
+        let asked = self.readers.spawn(move || ask(&context)).await;
+        asked.unwrap_or_else(|cut_off| Err(not_answered(&cut_off)))
+    }
+
+    /// Reserves memory for an answer before anything is read for it. Whoever waits for it takes its
+    /// turn, for a bounded time.
+    pub(crate) async fn reserve(
+        &self,
+        bytes: usize,
+        within: Duration,
+    ) -> Result<Reservation, ApiError> {
+        let answers = &self.budgets.answers;
+        if let Ok(reservation) = answers.try_reserve(bytes) {
+            return Ok(reservation);
+        }
+        tokio::select! {
+            reserved = answers.reserve(bytes, within) => reserved,
+            () = self.ended() => Err(server_ends()),
+        }
+    }
+
+    /// Reads apps, as many as there are, and writes an answer of `size` bytes from them. Few do so at
+    /// the same time, until the answer has its memory.
+    pub(crate) async fn read_apps<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+        size: impl FnOnce(&T) -> usize,
+    ) -> Result<Reserved<T>, ApiError> {
+        let _permit = self.app_readers.acquire().await.expect("permits are never closed");
+        self.check_serves(SYSTEM)?;
+        let value = self.ask_reader(read).await?;
+        let bytes = Some(size(&value)).filter(|bytes| *bytes > LARGE_BYTES).unwrap_or(0);
+        let reservation = self.reserve(bytes, self.settings.reserve_within).await?;
+        Ok(Reserved { value, reservation })
+    }
+
+    /// Asks something of the apps, once they are known.
     pub(crate) async fn ask_apps<T: Send + 'static>(
         self: &Arc<Self>,
         ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
@@ -165,7 +213,7 @@ impl Context {
         self.ask(ask).await
     }
 
-    /// Reads a partition as it is now, off the async threads.
+    /// Reads a partition as it is now, off the async threads. What is read and answered is small.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         partition: PartitionRef,
@@ -180,10 +228,25 @@ impl Context {
         partition: PartitionRef,
         read: impl FnOnce(&Reader<'_>, &View) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let (view, prefix) = self.view(partition)?;
-        let read =
-            move |context: &Self| read(&Reader::new(&view, prefix, context.node.schema()), &view);
-        self.ask(read).await
+        let read = move |context: &Self| {
+            let (view, prefix) = context.view(partition)?;
+            read(&Reader::new(&view, prefix, context.node.schema()), &view)
+        };
+        self.ask_reader(read).await
+    }
+
+    /// The same for an answer that has its memory. The read owns the reservation: it goes on when
+    /// nobody waits for it any more.
+    pub(crate) async fn read_reserved<T: Send + 'static>(
+        self: &Arc<Self>,
+        partition: PartitionRef,
+        reservation: Reservation,
+        read: impl FnOnce(&Reader<'_>, &View) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<Reserved<T>, ApiError> {
+        let read = move |reader: &Reader<'_>, view: &View| {
+            Ok(Reserved { value: read(reader, view)?, reservation })
+        };
+        self.read_view(partition, read).await
     }
 
     /// Reads a partition as it is now, on a thread that may wait.
@@ -204,4 +267,19 @@ impl Context {
         let mut partitions = self.node.partitions().into_iter();
         partitions.find(|(name, _)| *name == partition).map(|(_, doing)| doing)
     }
+}
+
+/// Why a thread gave no answer.
+fn not_answered(cut_off: &JoinError) -> ApiError {
+    if cut_off.is_panic() {
+        let why = "a fault of Seriatim's own: please report what was asked";
+        return ApiError::new("PARTITION_STOPPED", why).with_outcome(Outcome::Unknown);
+    }
+    server_ends()
+}
+
+/// The refusal of what was not begun when the server was told to end.
+fn server_ends() -> ApiError {
+    let ends = ApiError::new("BUSY", "the server ends").retryable_after(RETRY_AFTER);
+    ends.with("reason", Fact::Text("interrupted".to_owned()))
 }

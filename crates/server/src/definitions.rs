@@ -26,7 +26,9 @@ pub(crate) async fn get(
     asked: Asked,
 ) -> Result<Response, ApiError> {
     asked.query(&[])?;
-    Ok(answer::ok(write::definitions(&apps::one(&context, asked.app()?).await?)))
+    let app = asked.app()?;
+    let get = move |context: &Context| Ok(write::definitions(&apps::find(context, &app)?));
+    Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
 }
 
 /// Defines a kind of workspaces.

@@ -38,6 +38,7 @@ mod metrics;
 mod openapi;
 mod partitions;
 mod path;
+mod reader_pool;
 mod reads;
 mod refusals;
 mod router;

@@ -50,7 +50,8 @@ pub(crate) async fn find(
     if app.as_str() == SYSTEM_NAME && partition.0 == 0 {
         return Ok(PartitionRef { app: SYSTEM_APP, partition });
     }
-    let settings = context.ask_apps(move |context| Ok(apps::find(context, &app)?.app)).await?;
+    let find = move |context: &Context| Ok(apps::find(context, &app)?.app);
+    let settings = context.read_apps(find, |_| 0).await?.value;
     if partition.0 >= settings.partitions {
         let count = settings.partitions;
         return Err(ApiError::not_found(format!("the app has {count} partitions, from 0 on")));

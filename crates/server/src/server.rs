@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use crate::address::Address;
 use crate::connections::Connections;
 use crate::context::Context;
+use crate::reader_pool::ReaderPool;
 use crate::router::router;
 use crate::settings::Settings;
 
@@ -20,6 +21,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     node: Arc<Node>,
+    readers: ReaderPool,
     clock: Arc<dyn Clock>,
     settings: Settings,
 }
@@ -45,7 +47,7 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// When somebody else listens there since.
+    /// When somebody else listens there since, or no threads can be had.
     pub fn listen(
         address: Address,
         node: Arc<Node>,
@@ -54,7 +56,8 @@ impl Server {
     ) -> io::Result<Self> {
         let listener = address.listen()?;
         let address = listener.local_addr()?;
-        Ok(Self { listener, address, node, clock, settings })
+        let readers = ReaderPool::new()?;
+        Ok(Self { listener, address, node, readers, clock, settings })
     }
 
     /// The address that it has.
@@ -67,11 +70,12 @@ impl Server {
     /// gives the answers that are on their way, and returns: at the latest after the time that
     /// its settings allow. Returns whether all answers were given.
     pub async fn run(self, shutdown: impl Future<Output = ()> + Send + 'static) -> bool {
-        let Self { listener, address, node, clock, settings } = self;
+        let Self { listener, address, node, readers, clock, settings } = self;
         let (end, ending) = watch::channel(false);
         let is_local = address.ip().is_loopback();
-        let context = Context::new(node, clock, settings.clone(), is_local, ending.clone());
-        let budget = context.budget.clone();
+        let context =
+            Context::new(node, readers, clock, settings.clone(), is_local, ending.clone());
+        let budget = context.budgets.answers.clone();
         let router = router(Arc::new(context));
         let end_within = settings.end_within;
         let connections = Connections { listener, router, budget, settings, ending };

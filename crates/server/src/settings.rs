@@ -28,9 +28,12 @@ pub struct Settings {
     /// How long a client may read nothing while something is to be written to it. Then its connection
     /// is closed.
     pub unread_within: Duration,
-    /// How many bytes may be held, for all clients together, of requests that have come in part and of
-    /// large answers that were not read yet.
+    /// How many bytes may be held for all clients together. A quarter is for requests received in part,
+    /// the rest for answers, which are reserved before they are read and given back once sent.
     pub held_bytes_max: usize,
+    /// How long a read waits for its share of those bytes before it is refused. One that waits for
+    /// events has the rest of its own time if that is longer.
+    pub reserve_within: Duration,
     /// How many requests may be open at the same time on one connection of HTTP/2.
     pub streams_per_connection_max: u32,
     /// How many subscriptions may be open at the same time.
@@ -63,6 +66,7 @@ impl Default for Settings {
             body_within: Duration::from_secs(30),
             unread_within: Duration::from_secs(60),
             held_bytes_max: 256 * 1024 * 1024,
+            reserve_within: Duration::from_secs(1),
             streams_per_connection_max: 256,
             subscriptions_max: 1100,
             submit_streams_max: 1100,

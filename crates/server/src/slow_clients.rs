@@ -39,7 +39,7 @@ pub(crate) struct Watch {
 impl Watch {
     /// Watches a response whose body is large, or replaces it by RATE_LIMITED if it does not fit.
     pub(crate) fn watched(&self, method: &Method, mut answer: Response<Body>) -> Response<Body> {
-        // A gRPC message is not encoded yet, so its handler has reserved its size.
+        // Reads have reserved their memory before they began.
         let reservation = answer.extensions_mut().remove::<Arc<Reservation>>();
         let bytes = answer.body().size_hint().exact().and_then(|it| usize::try_from(it).ok());
         let reservation = match (reservation, bytes) {
@@ -61,7 +61,7 @@ struct SlowBody {
     body: Body,
     /// Read from the body and not handed to the connection yet.
     rest: Bytes,
-    _reservation: Arc<Reservation>,
+    reservation: Arc<Reservation>,
     has_moved: Arc<AtomicBool>,
     watch: JoinHandle<()>,
 }
@@ -78,7 +78,20 @@ impl SlowBody {
                 }
             }
         });
-        Self { body, rest: Bytes::new(), _reservation: reservation, has_moved, watch }
+        Self { body, rest: Bytes::new(), reservation, has_moved, watch }
+    }
+}
+
+/// Bytes that count as long as any part of them is in memory: also while the connection has the last
+/// piece, which keeps all of them.
+struct Counted {
+    data: Bytes,
+    _reservation: Arc<Reservation>,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.data
     }
 }
 
@@ -94,7 +107,12 @@ impl http_body::Body for SlowBody {
         if self.rest.is_empty() {
             match ready!(Pin::new(&mut self.body).poll_frame(task)) {
                 Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) => self.rest = data,
+                    Ok(data) => {
+                        // The message that it was encoded from is gone.
+                        self.reservation.shrink_to(data.len());
+                        let reservation = self.reservation.clone();
+                        self.rest = Bytes::from_owner(Counted { data, _reservation: reservation });
+                    }
                     Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
                 },
                 ended => return Poll::Ready(ended),

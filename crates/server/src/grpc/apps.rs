@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use prost::Message;
 use seriatim_api as proto;
 use seriatim_api::app_service_server::AppService;
 use seriatim_json::define;
@@ -12,6 +13,7 @@ use seriatim_json::write::{self, Fact};
 use seriatim_types::{Declare, DefineRequest};
 use tonic::{Request, Response, Status};
 
+use super::reads::reserved;
 use super::write as answer;
 use crate::apps;
 use crate::asked::{name, workspace};
@@ -39,9 +41,12 @@ impl AppService for Apps {
         &self,
         _: Request<proto::ListAppsRequest>,
     ) -> Result<Response<proto::ListAppsResponse>, Status> {
-        let apps = apps::all(&self.0).await?;
-        let apps = apps.iter().map(|definitions| answer::app(&definitions.app)).collect();
-        Ok(Response::new(proto::ListAppsResponse { apps }))
+        let list = |context: &Context| {
+            let apps = context.node.apps().map_err(ApiError::from)?;
+            let apps = apps.iter().map(|definitions| answer::app(&definitions.app)).collect();
+            Ok(proto::ListAppsResponse { apps })
+        };
+        Ok(reserved(self.0.read_apps(list, twice_encoded).await?))
     }
 
     async fn get_app(
@@ -49,7 +54,8 @@ impl AppService for Apps {
         request: Request<proto::GetAppRequest>,
     ) -> Result<Response<proto::App>, Status> {
         let app = name("app", &request.into_inner().app)?;
-        Ok(Response::new(answer::app(&apps::one(&self.0, app).await?.app)))
+        let get = move |context: &Context| Ok(answer::app(&apps::find(context, &app)?.app));
+        Ok(reserved(self.0.read_apps(get, twice_encoded).await?))
     }
 
     async fn get_definitions(
@@ -57,7 +63,8 @@ impl AppService for Apps {
         request: Request<proto::GetDefinitionsRequest>,
     ) -> Result<Response<proto::Definitions>, Status> {
         let app = name("app", &request.into_inner().app)?;
-        Ok(Response::new(answer::definitions(&apps::one(&self.0, app).await?)))
+        let get = move |context: &Context| Ok(answer::definitions(&apps::find(context, &app)?));
+        Ok(reserved(self.0.read_apps(get, twice_encoded).await?))
     }
 
     async fn define_kind(
@@ -108,6 +115,11 @@ impl AppService for Apps {
         let declared = proto::Declared { workspace, workspace_id: id.0, kind, created: is_new };
         Ok(Response::new(declared))
     }
+}
+
+/// What a message takes until it is sent: as it is, and encoded.
+fn twice_encoded<M: Message>(message: &M) -> usize {
+    message.encoded_len().saturating_mul(2)
 }
 
 impl Apps {

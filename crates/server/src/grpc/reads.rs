@@ -7,7 +7,8 @@ use std::task::{Context as TaskContext, Poll};
 use prost::Message;
 use seriatim_api as proto;
 use seriatim_api::read_service_server::ReadService;
-use seriatim_types::{NUMBER_MAX, Year};
+use seriatim_core::Committed;
+use seriatim_types::{NUMBER_MAX, RecordRow, Year};
 use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Request, Response, Status};
@@ -15,7 +16,8 @@ use tonic::{Request, Response, Status};
 use super::{read, write};
 use crate::asked::{check_in, entity_key, name};
 use crate::context::Context;
-use crate::reads::{self, Listed, Part, Proven, Wait};
+use crate::memory_budget::Reserved;
+use crate::reads::{self, Listed, Page, Part, Proven, Wait};
 use crate::slow_clients::LARGE_BYTES;
 
 /// Events of one message of a subscription, in number and in bytes. It is cut behind the event with
@@ -26,16 +28,23 @@ const BATCH_BYTES_MAX: usize = 256 * 1024;
 /// The service.
 pub(super) struct Reads(pub(super) Arc<Context>);
 
-impl Reads {
-    /// A message that may be large, and then is held for its client until that has read it.
-    fn held<M: Message>(&self, message: M) -> Result<Response<M>, Status> {
-        let bytes = message.encoded_len();
-        let mut response = Response::new(message);
-        if bytes > LARGE_BYTES {
-            response.extensions_mut().insert(Arc::new(self.0.budget.try_reserve(bytes)?));
-        }
-        Ok(response)
+/// A message whose memory was reserved. Until it is encoded it counts three times: as it is, and for a
+/// buffer that doubles as it grows. From then on it counts with its own size, until it is sent.
+pub(super) fn reserved<M: Message>(message: Reserved<M>) -> Response<M> {
+    let Reserved { value: message, reservation } = message;
+    let bytes = message.encoded_len();
+    let mut response = Response::new(message);
+    if bytes > LARGE_BYTES {
+        reservation.shrink_to(bytes.saturating_mul(3));
+        response.extensions_mut().insert(Arc::new(reservation));
     }
+    response
+}
+
+/// A message of a list, and how many bytes it takes there.
+fn counted<M: Message>(message: M) -> (M, usize) {
+    let bytes = message.encoded_len();
+    (message, bytes)
 }
 
 #[tonic::async_trait]
@@ -49,8 +58,14 @@ impl ReadService for Reads {
         let request = request.into_inner();
         let (span, wait) = read::span(&request)?;
         let log = read::log(&self.0, request.log, wait).await?;
-        let Listed { events, next, last } = reads::list(log, span, write::event).await?;
-        self.held(proto::ListEventsResponse { events, next: next.get(), last })
+        let write = |it: &Committed, workspace: &str, partition| {
+            counted(write::event(it, workspace, partition))
+        };
+        let finish = |listed: Listed<proto::Event>| {
+            let Listed { events, next, last } = listed;
+            proto::ListEventsResponse { events, next: next.get(), last }
+        };
+        Ok(reserved(reads::list(log, span, write, finish).await?))
     }
 
     async fn subscribe(
@@ -69,7 +84,7 @@ impl ReadService for Reads {
     ) -> Result<Response<proto::Record>, Status> {
         let proto::GetRecordRequest { asked, id } = request.into_inner();
         let (asked, id) = (read::asked(&self.0, asked)?, read::number("id", id)?);
-        self.held(write::record(id, &reads::record(asked, id).await?))
+        Ok(reserved(reads::record(asked, id).await?.map(|row| write::record(id, &row))))
     }
 
     async fn list_records(
@@ -81,9 +96,12 @@ impl ReadService for Reads {
         let kind = name("kind", &kind)?;
         let from = check_in("from", from, 0..=NUMBER_MAX)?;
         let limit = read::limit(limit)?;
-        let page = reads::records(asked, kind, from, limit, write::record).await?;
-        let next = if page.is_last { 0 } else { page.next };
-        self.held(proto::ListRecordsResponse { records: page.rows, next })
+        let write = |id, row: &RecordRow| counted(write::record(id, row));
+        let finish = |page: Page<proto::Record>| {
+            let next = if page.is_last { 0 } else { page.next };
+            proto::ListRecordsResponse { records: page.rows, next }
+        };
+        Ok(reserved(reads::records(asked, kind, (from, limit), write, finish).await?))
     }
 
     async fn get_entity(
@@ -93,7 +111,7 @@ impl ReadService for Reads {
         let proto::GetEntityRequest { asked, key } = request.into_inner();
         let (asked, key) = (read::asked(&self.0, asked)?, entity_key(&key)?);
         let row = reads::entity(asked, key.clone()).await?;
-        self.held(write::entity(&key, row))
+        Ok(reserved(row.map(|row| write::entity(&key, row))))
     }
 
     async fn get_sequence(

@@ -36,7 +36,9 @@ use tonic::{Status, Streaming};
 use super::lane::{Lane, Waiting};
 use super::{error, read, write};
 use crate::asked::{name, workspace};
-use crate::commands::{Carried, Look, Place, Settled, command, counted, settle, unanswered};
+use crate::commands::{
+    Carried, Look, Place, Settled, command, counted, settle, unanswered, unread,
+};
 use crate::context::Context;
 use crate::error::{ApiError, Outcome};
 use crate::settings::Settings;
@@ -323,11 +325,24 @@ impl SubmitStream {
             return;
         }
         let (context, inbox) = (self.context.clone(), self.inbox.clone());
-        tokio::task::spawn_blocking(move || {
-            for Asked { lane, number, place, look } in asked {
-                let what = What::Looked(look.look(&context, &place));
-                inbox.put(Answered { lane, number, what });
-            }
+        tokio::spawn(async move {
+            // One after the other, so that the largest reservation is enough for all.
+            let largest = asked.iter().map(|it| &it.look).max_by_key(|look| look.cost());
+            let reserved = match largest {
+                Some(look) => look.reserve(&context).await,
+                None => return,
+            };
+            let readers = context.clone();
+            readers.readers.spawn(move || {
+                for Asked { lane, number, place, look } in asked {
+                    let looked = match &reserved {
+                        Err(error) if look.cost() > 0 => Err(unread(error.clone())),
+                        Ok(_) | Err(_) => look.look(&context, &place),
+                    };
+                    inbox.put(Answered { lane, number, what: What::Looked(looked) });
+                }
+                drop(reserved);
+            });
         });
     }
 

@@ -55,7 +55,7 @@ impl Timed {
             body,
             is_stream,
             begun: Begun::none(),
-            held: context.budget.overdraw(0),
+            held: context.budgets.requests.empty(),
             within,
             is_waiting: !is_stream,
             late: Box::pin(tokio::time::sleep(within)),
@@ -76,7 +76,7 @@ impl Timed {
     /// Nothing has come. An error, if that is too long already or too much.
     fn wait(&mut self, task: &mut TaskContext<'_>) -> Poll<Status> {
         if self.is_stream && self.begun.bytes == 0 {
-            self.held.clear();
+            self.held.shrink_to(0);
             return Poll::Pending;
         }
         if let Err(error) = self.held.set(self.begun.bytes) {

@@ -8,10 +8,11 @@ use seriatim_core::Committed;
 use seriatim_node::{Log, Reader, View};
 use seriatim_types::{NUMBER_MAX, Number, PartitionId, PartitionOffset, WorkspaceId};
 
-use super::page::{Page, Row, page};
+use super::page::{Batch, Page, Row, page};
 use super::wait::wait_for;
-use super::{LogRead, called, find, shown};
+use super::{LogRead, called, cost, find, shown};
 use crate::error::ApiError;
+use crate::memory_budget::Reserved;
 use crate::settings::LIST_BYTES_MAX;
 
 /// Which events of a log.
@@ -32,21 +33,27 @@ pub(crate) struct Listed<T> {
     pub(crate) last: u64,
 }
 
-/// Lists events of a log, as `write` shows each with the name of its workspace.
-pub(crate) async fn list<T: Send + 'static>(
+/// Lists events of a log: `write` shows each with the name of its workspace and says how many bytes
+/// that takes, `finish` makes the answer of all of them.
+pub(crate) async fn list<T, A: Send + 'static>(
     read: LogRead,
     span: Span,
-    write: impl Fn(&Committed, &str, PartitionId) -> T + Send + 'static,
-) -> Result<Listed<T>, ApiError> {
+    write: impl Fn(&Committed, &str, PartitionId) -> (T, usize) + Send + 'static,
+    finish: impl FnOnce(Listed<T>) -> A + Send + 'static,
+) -> Result<Reserved<A>, ApiError> {
     let mut read = read;
+    let began = Instant::now();
+    let left = || span.wait.saturating_sub(began.elapsed());
     if !span.wait.is_zero() {
-        let began = Instant::now();
         wait_for(&read.context, read.partition, &read.log, span.from.max(1), span.wait).await?;
         // One time for both.
-        read.wait.within = Some(span.wait.saturating_sub(began.elapsed()));
+        read.wait.within = Some(left());
     }
     read.wait().await?;
     let LogRead { context, log, partition, .. } = read;
+    // One write wakes all who wait for it. They read in turn, as far as their time allows.
+    let within = left().max(context.settings.reserve_within);
+    let reservation = context.reserve(cost::LIST, within).await?;
     let write = move |it: &Committed, name: &str| write(it, name, partition.partition);
     let list = move |reader: &Reader<'_>, view: &View| {
         let (page, last) = match &log {
@@ -62,41 +69,47 @@ pub(crate) async fn list<T: Send + 'static>(
             }
         };
         let next = Number::new(page.next.clamp(1, NUMBER_MAX)).expect("brought into the range");
-        Ok(Listed { events: page.rows, next, last })
+        Ok(finish(Listed { events: page.rows, next, last }))
     };
-    context.read_view(partition, list).await
+    context.read_reserved(partition, reservation, list).await
 }
 
 fn of_workspace<T>(
     reader: &Reader<'_>,
     workspace: WorkspaceId,
     span: Span,
-    write: impl Fn(&Committed) -> T,
+    write: impl Fn(&Committed) -> (T, usize),
 ) -> Result<Page<T>, ApiError> {
-    page(span.from.max(1), span.limit, LIST_BYTES_MAX, |from, limit| {
-        let events = reader.events(workspace, from, limit)?.into_iter();
-        Ok(events.map(|it| row(it.event.offset.get(), &it, write(&it))).collect())
-    })
+    let read = |from, limit| Ok(batch(reader.events(workspace, from, limit)?, limit));
+    let write = |it: Committed| Ok(row(it.event.offset.get(), &it, write(&it)));
+    page(span.from.max(1), span.limit, LIST_BYTES_MAX, read, write)
 }
 
 fn of_partition<T>(
     reader: &Reader<'_>,
     span: Span,
-    write: impl Fn(&Committed, &str) -> T,
+    write: impl Fn(&Committed, &str) -> (T, usize),
 ) -> Result<Page<T>, ApiError> {
     let mut names = Names::new(reader);
-    page(span.from.max(1), span.limit, LIST_BYTES_MAX, |from, limit| {
-        let events = reader.partition_events(from, limit)?.into_iter();
-        let rows = events.map(|it| {
-            let written = write(&it, names.of(it.event.workspace)?);
-            Ok(row(it.event.partition_offset.get(), &it, written))
-        });
-        rows.collect()
-    })
+    let read = |from, limit| Ok(batch(reader.partition_events(from, limit)?, limit));
+    let write = |it: Committed| {
+        let written = write(&it, names.of(it.event.workspace)?);
+        Ok(row(it.event.partition_offset.get(), &it, written))
+    };
+    page(span.from.max(1), span.limit, LIST_BYTES_MAX, read, write)
 }
 
-fn row<T>(offset: u64, event: &Committed, written: T) -> Row<T> {
-    Row { next: offset.saturating_add(1), bytes: event.bytes.len(), row: written }
+/// Events that were read in one go. Fewer than were asked for are either the last ones or as large as
+/// a list may be.
+fn batch(rows: Vec<Committed>, limit: usize) -> Batch<Committed> {
+    let is_last = rows.len() < limit;
+    Batch { rows, is_last }
+}
+
+/// Small events grow by being written, large ones hardly. The larger of the two sizes counts, so that
+/// both are bounded.
+fn row<T>(offset: u64, event: &Committed, (row, written): (T, usize)) -> Row<T> {
+    Row { next: offset.saturating_add(1), bytes: event.bytes.len().max(written), row }
 }
 
 /// What the workspaces of a partition are called, each looked up once.

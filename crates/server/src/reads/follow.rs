@@ -142,11 +142,16 @@ impl<T: Send + 'static> Follower<T> {
         loop {
             // Asked for before taking, so that nothing comes in between.
             let changed = source.subscription.changed();
-            let taken = tokio::task::spawn_blocking(move || {
-                let taken = source.take();
-                (source, taken)
-            });
-            let Ok((returned, taken)) = taken.await else { return };
+            let taken = {
+                // One write wakes all followers. They read in turn, on a bounded number of threads.
+                let _turn = self.context.readers.turn().await;
+                let take = move || {
+                    let taken = source.take();
+                    (source, taken)
+                };
+                self.context.readers.spawn(take).await
+            };
+            let Ok((returned, taken)) = taken else { return };
             source = returned;
             let is_heard = match taken {
                 Ok(events) if events.is_empty() => tokio::select! {

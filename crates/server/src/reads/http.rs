@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 use seriatim_core::Committed;
 use seriatim_json::write::{self, Fact};
-use seriatim_types::{NUMBER_MAX, Number, PartitionId, Year};
+use seriatim_types::{NUMBER_MAX, Number, PartitionId, RecordRow, Year};
 
 use super::events::{Listed, Span, list};
+use super::page::Page;
 use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
 use crate::answer;
 use crate::asked::{Asked, Query, name, whole};
@@ -27,7 +28,7 @@ pub(crate) async fn of_workspace(
     let (read, query) = workspace_read(context, &asked, known)?;
     let span = span(&query)?;
     if !asked.wants_stream() {
-        return Ok(listed(list(read.of_log(), span, body).await?));
+        return Ok(answer::reserved(list(read.of_log(), span, body, listed).await?));
     }
     let from = match asked.header("Last-Event-ID")? {
         Some(id) => whole("Last-Event-ID", id, 0..=NUMBER_MAX)?.saturating_add(1),
@@ -45,7 +46,7 @@ pub(crate) async fn of_partition(
     let span = span(&query)?;
     let (app, partition) = (asked.app()?, asked.partition()?);
     let read = LogRead::of_partition(context, app, partition, wait(&query)?).await?;
-    Ok(listed(list(read, span, body).await?))
+    Ok(answer::reserved(list(read, span, body, listed).await?))
 }
 
 /// One record.
@@ -56,7 +57,8 @@ pub(crate) async fn record(
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
     let id = asked.number("id", 1..=NUMBER_MAX)?;
     let id = Number::new(id).expect("the range is that of numbers");
-    Ok(answer::ok(write::record(id, &super::record(read, id).await?)))
+    let record = super::record(read, id).await?;
+    Ok(answer::reserved(record.map(|row| write::record(id, &row))))
 }
 
 /// Records of a kind, by their ids.
@@ -68,9 +70,13 @@ pub(crate) async fn records(
     let (read, query) = workspace_read(context, &asked, known)?;
     let kind = name("kind", query.required("kind")?)?;
     let Span { from, limit, .. } = span(&query)?;
-    let page = super::records(read, kind, from, limit, write::record).await?;
-    let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
-    Ok(answer::ok(write::facts(&[("records", Fact::List(page.rows)), ("next", next)])))
+    let write = |id, row: &RecordRow| counted(write::record(id, row));
+    let finish = |page: Page<Vec<u8>>| {
+        let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
+        write::facts(&[("records", Fact::List(page.rows)), ("next", next)])
+    };
+    let page = super::records(read, kind, (from, limit), write, finish).await?;
+    Ok(answer::reserved(page))
 }
 
 /// One entity. Its key may hold slashes.
@@ -80,7 +86,8 @@ pub(crate) async fn entity(
 ) -> Result<Response, ApiError> {
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
     let key = asked.entity_key()?;
-    Ok(answer::ok(write::entity(&key, &super::entity(read, key.clone()).await?)))
+    let entity = super::entity(read, key.clone()).await?;
+    Ok(answer::reserved(entity.map(|row| write::entity(&key, &row))))
 }
 
 /// Where a sequence stands.
@@ -116,9 +123,11 @@ pub(crate) async fn receipt(
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
     let client = asked.client()?;
     let key = asked.idempotency_key()?;
-    let Carried { app, workspace, partition, receipt, .. } =
-        super::receipt(read, client, key).await?;
-    Ok(answer::ok(write::receipt(&receipt, &app, &workspace, partition)))
+    let carried = super::receipt(read, client, key).await?;
+    Ok(answer::reserved(carried.map(|carried| {
+        let Carried { app, workspace, partition, receipt, .. } = carried;
+        write::receipt(&receipt, &app, &workspace, partition)
+    })))
 }
 
 /// The size and the root of the tree over a workspace's log.
@@ -186,11 +195,16 @@ fn span(query: &Query) -> Result<Span, ApiError> {
     })
 }
 
-fn body(committed: &Committed, workspace: &str, partition: PartitionId) -> Vec<u8> {
-    write::event(&committed.event, workspace, partition, &committed.leaf)
+fn body(committed: &Committed, workspace: &str, partition: PartitionId) -> (Vec<u8>, usize) {
+    counted(write::event(&committed.event, workspace, partition, &committed.leaf))
 }
 
-fn listed(listed: Listed<Vec<u8>>) -> Response {
+fn counted(written: Vec<u8>) -> (Vec<u8>, usize) {
+    let bytes = written.len();
+    (written, bytes)
+}
+
+fn listed(listed: Listed<Vec<u8>>) -> Vec<u8> {
     let Listed { events, next, last } = listed;
-    answer::ok(write::events(events, next, Number::new(last)))
+    write::events(events, next, Number::new(last))
 }

@@ -1,13 +1,14 @@
 //! Everything that can be asked of a workspace and of a log, in any protocol.
 //!
 //! ```text
-//!  what is asked ─► partition ─► is min_offset applied? wait ─► one view ─► answer
+//!  what is asked ─► partition ─► is min_offset applied? wait ─► memory? wait ─► one view ─► answer
 //! ```
 //!
 //! A workspace that was never used reads as one without events: it comes into being by being used,
 //! so nobody has to know whether it was. Only an id that belongs to a name and was never given is
 //! not found, because no command can make it.
 
+pub(crate) mod cost;
 mod events;
 mod follow;
 pub(crate) mod http;
@@ -20,16 +21,18 @@ mod wait;
 use std::sync::Arc;
 
 use seriatim_json::write::Fact;
-use seriatim_node::{Log, Reader, Workspace};
+use seriatim_node::{Log, Reader, View, Workspace};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{KindId, Name, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
 
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::memory_budget::Reserved;
 use crate::partitions;
 
 pub(crate) use events::{Listed, Span, list};
 pub(crate) use follow::{Part, follow};
+pub(crate) use page::Page;
 pub(crate) use proofs::{Proven, consistency, head, proof};
 pub(crate) use rows::{client, entity, receipt, record, records, sequence};
 pub(crate) use wait::Wait;
@@ -75,15 +78,18 @@ impl WorkspaceRead {
         LogRead { context, app, log: Log::Workspace(asked), partition, wait }
     }
 
-    /// Waits for the offset that was asked for, then answers with what `read` makes of the
-    /// workspace.
+    /// Waits for the offset that was asked for, then reserves what the read may take, then answers
+    /// with what `read` makes of the workspace.
     async fn answer<T: Send + 'static>(
         self,
+        cost: usize,
         read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<T, ApiError> + Send + 'static,
-    ) -> Result<T, ApiError> {
+    ) -> Result<Reserved<T>, ApiError> {
         let Self { context, asked, partition, wait, .. } = self;
         wait.wait(&context, partition, &Log::Workspace(asked.clone())).await?;
-        context.read(partition, move |reader| read(reader, &find(reader, &asked)?)).await
+        let reservation = context.reserve(cost, context.settings.reserve_within).await?;
+        let read = move |reader: &Reader<'_>, _: &View| read(reader, &find(reader, &asked)?);
+        context.read_reserved(partition, reservation, read).await
     }
 }
 

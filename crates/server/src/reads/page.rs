@@ -22,27 +22,38 @@ pub(super) struct Row<T> {
     pub(super) row: T,
 }
 
-/// Reads at most `limit` rows from a place on, and no more behind the one with which they come to
-/// so many bytes. `read` gives at most so many from a place.
-pub(super) fn page<T>(
+/// Rows that were read in one go, in the form in which the store has them.
+pub(super) struct Batch<R> {
+    pub(super) rows: Vec<R>,
+    /// Whether there was nothing behind them. Fewer rows than were asked for do not say so: they may
+    /// be large.
+    pub(super) is_last: bool,
+}
+
+/// Reads at most `limit` rows from a place on, and no more after the one with which they come to so
+/// many bytes. `read` gives at most so many from a place, and `write` writes one of them: row by row,
+/// so that those that do not fit any more are not written.
+pub(super) fn page<R, T>(
     from: u64,
     limit: u64,
     bytes_max: usize,
-    mut read: impl FnMut(u64, usize) -> Result<Vec<Row<T>>, ApiError>,
+    mut read: impl FnMut(u64, usize) -> Result<Batch<R>, ApiError>,
+    mut write: impl FnMut(R) -> Result<Row<T>, ApiError>,
 ) -> Result<Page<T>, ApiError> {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut page = Page { rows: Vec::new(), next: from, is_last: false };
     let mut bytes = 0_usize;
     while page.rows.len() < limit && bytes < bytes_max && !page.is_last {
         let wanted = limit.saturating_sub(page.rows.len()).min(AT_ONCE);
-        let rows = read(page.next, wanted)?;
-        page.is_last = rows.len() < wanted;
-        for row in rows {
+        let batch = read(page.next, wanted)?;
+        page.is_last = batch.is_last;
+        for row in batch.rows {
             // The rest was read in vain, and is read again.
             if bytes >= bytes_max {
                 page.is_last = false;
                 break;
             }
+            let row = write(row)?;
             bytes = bytes.saturating_add(row.bytes);
             page.next = row.next;
             page.rows.push(row.row);
@@ -60,10 +71,12 @@ mod tests {
     /// A page of a list of so many rows of so many bytes.
     fn page_of(count: u64, bytes: usize, from: u64, limit: u64) -> (usize, u64, bool) {
         let read = |from: u64, limit| {
-            let places = (from..=count).take(limit);
-            Ok(places.map(|place| Row { next: place.saturating_add(1), bytes, row: () }).collect())
+            let rows: Vec<u64> = (from..=count).take(limit).collect();
+            let is_last = rows.len() < limit;
+            Ok(Batch { rows, is_last })
         };
-        let page = page(from, limit, BYTES_MAX, read).unwrap();
+        let write = |place: u64| Ok(Row { next: place.saturating_add(1), bytes, row: () });
+        let page = page(from, limit, BYTES_MAX, read, write).unwrap();
         (page.rows.len(), page.next, page.is_last)
     }
 

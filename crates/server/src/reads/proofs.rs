@@ -3,7 +3,7 @@
 use seriatim_node::{Consistency, Head, Inclusion, ProofFailed};
 use seriatim_types::{NUMBER_MAX, Number};
 
-use super::{WorkspaceRead, called};
+use super::{WorkspaceRead, called, cost};
 use crate::asked::check_in;
 use crate::error::ApiError;
 
@@ -17,9 +17,9 @@ pub(crate) struct Proven<P> {
 
 /// What the workspace is called, and the size and the root of the tree over its log.
 pub(crate) async fn head(read: WorkspaceRead) -> Result<(String, Head), ApiError> {
-    let found =
-        read.answer(|reader, workspace| Ok((called(workspace), reader.head(workspace.id)?)));
-    found.await
+    let found = read
+        .answer(cost::LOG, |reader, workspace| Ok((called(workspace), reader.head(workspace.id)?)));
+    Ok(found.await?.value)
 }
 
 /// That an event is among the first of a workspace's log, by default among all.
@@ -29,7 +29,7 @@ pub(crate) async fn proof(
     size: Option<u64>,
 ) -> Result<Proven<Inclusion>, ApiError> {
     size.map(|size| check_in("size", size, offset.get()..=NUMBER_MAX)).transpose()?;
-    let found = read.answer(move |reader, workspace| {
+    let found = read.answer(cost::LOG, move |reader, workspace| {
         let last = reader.last_offset(workspace.id)?;
         if offset.get() > last {
             return Err(ApiError::not_found(format!("the last offset of the workspace is {last}")));
@@ -39,7 +39,7 @@ pub(crate) async fn proof(
         let proof = reader.inclusion(workspace.id, offset, to).map_err(proof_failed)?;
         Ok(Proven { proof, from: offset.get(), to })
     });
-    found.await
+    Ok(found.await?.value)
 }
 
 /// That a workspace's log only grew from one size to another, by default to its present one.
@@ -49,7 +49,7 @@ pub(crate) async fn consistency(
     to: Option<u64>,
 ) -> Result<Proven<Consistency>, ApiError> {
     to.map(|to| check_in("to", to, from..=NUMBER_MAX)).transpose()?;
-    let found = read.answer(move |reader, workspace| {
+    let found = read.answer(cost::LOG, move |reader, workspace| {
         let last = reader.last_offset(workspace.id)?;
         let to = to.unwrap_or(last);
         check_size("to", to, last)?;
@@ -57,7 +57,7 @@ pub(crate) async fn consistency(
         let proof = reader.consistency(workspace.id, from, to).map_err(proof_failed)?;
         Ok(Proven { proof, from, to })
     });
-    found.await
+    Ok(found.await?.value)
 }
 
 /// Why there is no proof, of something whose sizes were checked.

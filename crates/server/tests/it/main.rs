@@ -20,6 +20,7 @@ mod grpc;
 mod health;
 mod held;
 mod limits;
+mod list_budget;
 mod methods;
 mod raw;
 mod reads;

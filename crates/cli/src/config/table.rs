@@ -117,9 +117,13 @@ pub(super) const TABLE: &[Setting] = settings! {
     server.unread_within: Time(SECOND..=HOUR),
         "How long a client may read nothing while something is to be written to it. Then its \
          connection is closed.";
-    server.held_bytes_max: Bytes(MIB..=TIB),
-        "Bytes of requests that have come in part, and of large answers that were not read yet, of all \
-         clients together. What would bring more is refused as RATE_LIMITED.";
+    server.held_bytes_max: Bytes(16 * MIB..=TIB),
+        "Memory for requests received in part (a quarter) and for answers (the rest), of all clients \
+         together. A list reserves 24 MiB before it is read, and then its own size until it is sent. What \
+         does not fit is refused as RATE_LIMITED.";
+    server.reserve_within: Time(0..=MINUTE),
+        "How long a read waits for its share of held_bytes_max, in turn, before it is refused as \
+         RATE_LIMITED. One with wait_ms has the rest of that time if it is longer.";
     server.streams_per_connection_max: Count(1..=100_000),
         "Requests that may be open at the same time on one connection of HTTP/2.";
     server.subscriptions_max: Count(1..=100_000),

@@ -1,5 +1,9 @@
 //! The real binary, from outside.
-#![expect(clippy::unwrap_used, reason = "tests fail by panicking, and say so briefly")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    reason = "tests fail by panicking, and say so briefly"
+)]
 
 mod bench;
 mod clock;
@@ -10,6 +14,7 @@ mod data_folder;
 mod dev;
 mod documents;
 mod failures;
+mod flood;
 mod interrupts;
 mod pages;
 mod process;

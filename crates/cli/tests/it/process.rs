@@ -96,6 +96,14 @@ impl Dev {
         HttpClient::connect(self.address).unwrap()
     }
 
+    /// The most memory that it ever had.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        let kibibytes: u64 = peak.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        kibibytes * 1024
+    }
+
     /// The binary as a client of this server.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = command(arguments);

@@ -275,3 +275,23 @@ fn a_list_ends_behind_a_mebibyte_and_goes_on_at_next() {
     assert_eq!(rest["events"].as_array().unwrap().len(), 80 - count);
     assert_eq!(rest["next"], 81);
 }
+
+/// A page that is cut because its records are large must not be taken for the end of the list.
+#[test]
+fn large_records_are_all_listed_over_several_pages() {
+    let world = World::shop();
+    let large = "x".repeat(300_000);
+    let create = changes(&format!(
+        r#"{{"create":{{"id":1,"kind":"invoice","fields":{{"a":"{large}","b":"{large}"}}}}}}"#
+    ));
+    let made: Vec<Value> =
+        (1..=9).map(|it| world.commit(it, &create)["ids"]["1"].clone()).collect();
+    let (mut listed, mut pages, mut from) = (Vec::new(), 0, json!(0));
+    while !from.is_null() {
+        let page = json(&world.read("store-1", &format!("records?kind=invoice&from={from}")));
+        let records = page["records"].as_array().unwrap();
+        listed.extend(records.iter().map(|record| record["id"].clone()));
+        (pages, from) = (pages + 1, page["next"].clone());
+    }
+    assert_eq!((listed, pages), (made, 5), "a page ends with the record that reaches a megabyte");
+}

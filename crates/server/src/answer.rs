@@ -20,8 +20,13 @@ pub(crate) fn ok(body: Vec<u8>) -> Response {
     json(StatusCode::OK, body)
 }
 
-/// The same for a body whose memory was reserved. From here on it counts with its own size, until
-/// it is sent.
+/// The same for a body that was reserved for a read, which is over: if it is large, it counts from here
+/// on as an answer that is not sent yet.
+pub(crate) fn read(body: Reserved<Vec<u8>>) -> Response {
+    ok(body.value)
+}
+
+/// The same for a body that has its memory until it is sent. From here on it counts with its own size.
 pub(crate) fn reserved(body: Reserved<Vec<u8>>) -> Response {
     let Reserved { value: body, reservation } = body;
     if body.len() <= LARGE_BYTES {

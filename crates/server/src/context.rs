@@ -12,7 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinError;
 
 use crate::error::{ApiError, Outcome};
-use crate::memory_budget::{Budgets, Reservation, Reserved};
+use crate::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::metrics::Metrics;
 use crate::reader_pool::ReaderPool;
 use crate::refusals::{RETRY_AFTER, not_serving};
@@ -172,19 +172,36 @@ impl Context {
         asked.unwrap_or_else(|cut_off| Err(not_answered(&cut_off)))
     }
 
-    /// Reserves memory for an answer before anything is read for it. Whoever waits for it takes its
-    /// turn, for a bounded time.
+    /// Reserves memory for a read before it begins. Whoever waits for it takes its turn, for a bounded
+    /// time.
     pub(crate) async fn reserve(
         &self,
         bytes: usize,
         within: Duration,
     ) -> Result<Reservation, ApiError> {
-        let answers = &self.budgets.answers;
-        if let Ok(reservation) = answers.try_reserve(bytes) {
+        self.reserve_from(&self.budgets.reading, bytes, within).await
+    }
+
+    /// The same for an answer that is not sent yet.
+    pub(crate) async fn reserve_unsent(
+        &self,
+        bytes: usize,
+        within: Duration,
+    ) -> Result<Reservation, ApiError> {
+        self.reserve_from(&self.budgets.unsent, bytes, within).await
+    }
+
+    async fn reserve_from(
+        &self,
+        budget: &Arc<MemoryBudget>,
+        bytes: usize,
+        within: Duration,
+    ) -> Result<Reservation, ApiError> {
+        if let Ok(reservation) = budget.try_reserve(bytes) {
             return Ok(reservation);
         }
         tokio::select! {
-            reserved = answers.reserve(bytes, within) => reserved,
+            reserved = budget.reserve(bytes, within) => reserved,
             () = self.ended() => Err(server_ends()),
         }
     }
@@ -200,7 +217,7 @@ impl Context {
         self.check_serves(SYSTEM)?;
         let value = self.ask_reader(read).await?;
         let bytes = Some(size(&value)).filter(|bytes| *bytes > LARGE_BYTES).unwrap_or(0);
-        let reservation = self.reserve(bytes, self.settings.reserve_within).await?;
+        let reservation = self.reserve_unsent(bytes, self.settings.reserve_within).await?;
         Ok(Reserved { value, reservation })
     }
 

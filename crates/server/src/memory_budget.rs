@@ -5,12 +5,15 @@
 //!
 //! ```text
 //!  held_bytes_max ─┬─ 1/4 requests   bodies and messages received in part: refused if there is no room
-//!                  └─ 3/4 answers    reserved before reading, in turn, for a bounded time
+//!                  ├─ 3/8 reading    reserved before a read begins, in turn, for a bounded time
+//!                  └─ 3/8 unsent     large answers, from before they are read until they are sent
 //!
-//!  read ─► reserve its largest size ─► read, write ─► shrink to the body ─► sent: given back
+//!  list ─► reserve unsent ─► reserve reading ─► read, write ─► give reading back ─► sent: give the rest back
 //! ```
 //!
-//! The two are separate so that a flood of reads cannot refuse commands, nor the other way round.
+//! They are separate so that none can starve another: a flood of reads refuses no commands, and clients
+//! that do not read their lists keep nobody from a small read or from the receipt of a retry. What is
+//! reserved for reading is given back within milliseconds, whatever clients do.
 //!
 //! **Invariant:** the reservations of a budget, less what was overdrawn, never exceed it. Whoever waits
 //! for a reservation holds none, so those who hold one always finish.
@@ -31,8 +34,10 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct Budgets {
     /// For requests received in part.
     pub(crate) requests: Arc<MemoryBudget>,
-    /// For answers, from before they are read until they are sent.
-    pub(crate) answers: Arc<MemoryBudget>,
+    /// For reads that are under way.
+    pub(crate) reading: Arc<MemoryBudget>,
+    /// For large answers that are not sent yet.
+    pub(crate) unsent: Arc<MemoryBudget>,
 }
 
 /// A number of bytes, of which some are reserved.
@@ -63,10 +68,12 @@ pub(crate) struct Reserved<T> {
 impl Budgets {
     pub(crate) fn new(held_bytes_max: usize) -> Self {
         let requests = held_bytes_max / 4;
-        let answers = held_bytes_max.saturating_sub(requests);
+        let reading = held_bytes_max.saturating_sub(requests) / 2;
+        let unsent = held_bytes_max.saturating_sub(requests).saturating_sub(reading);
         Self {
             requests: MemoryBudget::new("requests received in part", requests),
-            answers: MemoryBudget::new("answers", answers),
+            reading: MemoryBudget::new("reads", reading),
+            unsent: MemoryBudget::new("answers that are not sent yet", unsent),
         }
     }
 }
@@ -177,6 +184,11 @@ impl Drop for Reservation {
 }
 
 impl<T> Reserved<T> {
+    /// The same with another reservation. The one that it had is given back.
+    pub(crate) fn kept_by(self, reservation: Reservation) -> Self {
+        Self { value: self.value, reservation }
+    }
+
     pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Reserved<U> {
         Reserved { value: map(self.value), reservation: self.reservation }
     }

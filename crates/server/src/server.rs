@@ -75,7 +75,7 @@ impl Server {
         let is_local = address.ip().is_loopback();
         let context =
             Context::new(node, readers, clock, settings.clone(), is_local, ending.clone());
-        let budget = context.budgets.answers.clone();
+        let budget = context.budgets.unsent.clone();
         let router = router(Arc::new(context));
         let end_within = settings.end_within;
         let connections = Connections { listener, router, budget, settings, ending };

@@ -29,7 +29,7 @@ pub struct Settings {
     /// is closed.
     pub unread_within: Duration,
     /// How many bytes may be held for all clients together. A quarter is for requests received in part,
-    /// the rest for answers, which are reserved before they are read and given back once sent.
+    /// three eighths are for reads under way, three eighths for large answers that are not sent yet.
     pub held_bytes_max: usize,
     /// How long a read waits for its share of those bytes before it is refused. One that waits for
     /// events has the rest of its own time if that is longer.

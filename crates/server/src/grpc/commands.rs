@@ -8,7 +8,7 @@ use seriatim_api::command_service_server::CommandService;
 use seriatim_types::Time;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::reads::reserved;
+use super::reads::read_message;
 use super::stream::SubmitStream;
 use super::timeout::timeout;
 use super::{read, write};
@@ -60,7 +60,7 @@ impl CommandService for Commands {
         let proto::GetReceiptRequest { asked, client, key } = request.into_inner();
         let asked = read::asked(&self.0, asked)?;
         let (client, key) = (read::client(&client)?, read::key(&key)?);
-        Ok(reserved(reads::receipt(asked, client, key).await?.map(write::carried)))
+        read_message(&self.0, reads::receipt(asked, client, key).await?.map(write::carried))
     }
 }
 

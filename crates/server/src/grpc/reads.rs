@@ -41,6 +41,21 @@ pub(super) fn reserved<M: Message>(message: Reserved<M>) -> Response<M> {
     response
 }
 
+/// A message that was reserved for a read, which is over: if it is large, it counts from here on as an
+/// answer that is not sent yet.
+pub(super) fn read_message<M: Message>(
+    context: &Context,
+    message: Reserved<M>,
+) -> Result<Response<M>, Status> {
+    let bytes = message.value.encoded_len();
+    let mut response = Response::new(message.value);
+    if bytes > LARGE_BYTES {
+        let reservation = context.budgets.unsent.try_reserve(bytes.saturating_mul(3))?;
+        response.extensions_mut().insert(Arc::new(reservation));
+    }
+    Ok(response)
+}
+
 /// A message of a list, and how many bytes it takes there.
 fn counted<M: Message>(message: M) -> (M, usize) {
     let bytes = message.encoded_len();
@@ -84,7 +99,8 @@ impl ReadService for Reads {
     ) -> Result<Response<proto::Record>, Status> {
         let proto::GetRecordRequest { asked, id } = request.into_inner();
         let (asked, id) = (read::asked(&self.0, asked)?, read::number("id", id)?);
-        Ok(reserved(reads::record(asked, id).await?.map(|row| write::record(id, &row))))
+        let record = reads::record(asked, id).await?.map(|row| write::record(id, &row));
+        read_message(&self.0, record)
     }
 
     async fn list_records(
@@ -111,7 +127,7 @@ impl ReadService for Reads {
         let proto::GetEntityRequest { asked, key } = request.into_inner();
         let (asked, key) = (read::asked(&self.0, asked)?, entity_key(&key)?);
         let row = reads::entity(asked, key.clone()).await?;
-        Ok(reserved(row.map(|row| write::entity(&key, row))))
+        read_message(&self.0, row.map(|row| write::entity(&key, row)))
     }
 
     async fn get_sequence(

@@ -34,6 +34,9 @@ pub(crate) const LIST: usize = larger(
     2 * (LIST_BYTES_MAX + COMMAND_WRITTEN),
 ) + 2 * MIB;
 
+/// The written answer of a list, with the row at which it reaches its limit.
+pub(crate) const LIST_BODY: usize = LIST_BYTES_MAX + COMMAND_WRITTEN;
+
 /// A receipt: the events of its command, decoded, beside the definitions of the app.
 pub(crate) const RECEIPT: usize = 2 * COMMAND_STORED + COMMAND_WRITTEN;
 

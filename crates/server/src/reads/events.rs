@@ -53,7 +53,8 @@ pub(crate) async fn list<T, A: Send + 'static>(
     let LogRead { context, log, partition, .. } = read;
     // One write wakes all who wait for it. They read in turn, as far as their time allows.
     let within = left().max(context.settings.reserve_within);
-    let reservation = context.reserve(cost::LIST, within).await?;
+    let unsent = context.reserve_unsent(cost::LIST_BODY, within).await?;
+    let reading = context.reserve(cost::LIST, within).await?;
     let write = move |it: &Committed, name: &str| write(it, name, partition.partition);
     let list = move |reader: &Reader<'_>, view: &View| {
         let (page, last) = match &log {
@@ -71,7 +72,7 @@ pub(crate) async fn list<T, A: Send + 'static>(
         let next = Number::new(page.next.clamp(1, NUMBER_MAX)).expect("brought into the range");
         Ok(finish(Listed { events: page.rows, next, last }))
     };
-    context.read_reserved(partition, reservation, list).await
+    Ok(context.read_reserved(partition, reading, list).await?.kept_by(unsent))
 }
 
 fn of_workspace<T>(

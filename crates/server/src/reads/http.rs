@@ -58,7 +58,7 @@ pub(crate) async fn record(
     let id = asked.number("id", 1..=NUMBER_MAX)?;
     let id = Number::new(id).expect("the range is that of numbers");
     let record = super::record(read, id).await?;
-    Ok(answer::reserved(record.map(|row| write::record(id, &row))))
+    Ok(answer::read(record.map(|row| write::record(id, &row))))
 }
 
 /// Records of a kind, by their ids.
@@ -87,7 +87,7 @@ pub(crate) async fn entity(
     let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
     let key = asked.entity_key()?;
     let entity = super::entity(read, key.clone()).await?;
-    Ok(answer::reserved(entity.map(|row| write::entity(&key, &row))))
+    Ok(answer::read(entity.map(|row| write::entity(&key, &row))))
 }
 
 /// Where a sequence stands.
@@ -124,7 +124,7 @@ pub(crate) async fn receipt(
     let client = asked.client()?;
     let key = asked.idempotency_key()?;
     let carried = super::receipt(read, client, key).await?;
-    Ok(answer::reserved(carried.map(|carried| {
+    Ok(answer::read(carried.map(|carried| {
         let Carried { app, workspace, partition, receipt, .. } = carried;
         write::receipt(&receipt, &app, &workspace, partition)
     })))

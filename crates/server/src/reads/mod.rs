@@ -85,8 +85,32 @@ impl WorkspaceRead {
         cost: usize,
         read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<Reserved<T>, ApiError> {
-        let Self { context, asked, partition, wait, .. } = self;
-        wait.wait(&context, partition, &Log::Workspace(asked.clone())).await?;
+        self.wait().await?;
+        self.read_reserved(cost, read).await
+    }
+
+    /// The same for a list, which also reserves what its answer may take until it is sent.
+    async fn answer_list<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<Reserved<T>, ApiError> {
+        self.wait().await?;
+        let within = self.context.settings.reserve_within;
+        let unsent = self.context.reserve_unsent(cost::LIST_BODY, within).await?;
+        Ok(self.read_reserved(cost::LIST, read).await?.kept_by(unsent))
+    }
+
+    async fn wait(&self) -> Result<(), ApiError> {
+        let log = Log::Workspace(self.asked.clone());
+        self.wait.wait(&self.context, self.partition, &log).await
+    }
+
+    async fn read_reserved<T: Send + 'static>(
+        self,
+        cost: usize,
+        read: impl FnOnce(&Reader<'_>, &Workspace) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<Reserved<T>, ApiError> {
+        let Self { context, asked, partition, .. } = self;
         let reservation = context.reserve(cost, context.settings.reserve_within).await?;
         let read = move |reader: &Reader<'_>, _: &View| read(reader, &find(reader, &asked)?);
         context.read_reserved(partition, reservation, read).await

@@ -35,7 +35,7 @@ pub(crate) async fn records<T, A: Send + 'static>(
     write: impl Fn(Number, &RecordRow) -> (T, usize) + Send + 'static,
     finish: impl FnOnce(Page<T>) -> A + Send + 'static,
 ) -> Result<Reserved<A>, ApiError> {
-    let found = read.answer(cost::LIST, move |reader, workspace| {
+    let found = read.answer_list(move |reader, workspace| {
         check_listed(reader, &kind)?;
         let read = |from, limit| {
             let (rows, is_cut) = reader.records_page(workspace.id, &kind, from, limit)?;

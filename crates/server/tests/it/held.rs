@@ -40,9 +40,9 @@ fn world(settings: Settings) -> World {
 /// Four connections of which nobody reads an answer made a server hold 1.4 GB.
 #[test]
 fn answers_that_nobody_reads_are_bounded_and_others_are_told() {
-    // A list reserves 24 MiB while it is read, and then the megabyte that it has. Three quarters of
-    // all are for answers: enough to read one list beside one that nobody reads, and not beside two.
-    let held_bytes_max = (24 * 1024 * 1024 + 1_500_000) / 3 * 4;
+    // A list reserves 11 MiB for its answer, of which it keeps the megabyte that it has. Three eighths of
+    // all are for answers: enough for one list beside one that nobody reads, and not beside two.
+    let held_bytes_max = (11 * 1024 * 1024 + 1_500_000) / 3 * 8;
     let reserve_within = Duration::ZERO;
     let world = world(Settings { held_bytes_max, reserve_within, ..Settings::default() });
     let mut deaf = Raw::deaf(&world);
@@ -59,7 +59,7 @@ fn answers_that_nobody_reads_are_bounded_and_others_are_told() {
         grpc.wait(grpc.reads().list_events(request))
     };
     failed(list(), Code::ResourceExhausted, "RATE_LIMITED");
-    assert_eq!(world.read("store-1", "head").status, 200, "there is room for less than a list");
+    assert_eq!(world.read("store-1", "head").status, 200, "a small read needs none of it");
     world.commit(5, NOTED);
     drop(deaf);
     let until = Instant::now() + PATIENCE;

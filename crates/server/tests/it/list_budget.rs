@@ -4,7 +4,7 @@
 //! server hold more than two gigabytes: an answer counted only once it was whole.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use seriatim_node::{Settings as NodeSettings, schema};
@@ -19,11 +19,11 @@ use crate::world::{NOTED, PATIENCE, World, changes, error, json, key};
 
 const EVENTS: &str = "/v1/apps/shop/workspaces/store-1/events";
 
-/// What a list reserves, and how much of the whole is for answers.
+/// What a list reserves to be read, of three eighths of the whole.
 const LIST: usize = 24 * 1024 * 1024;
 
 fn budget_of(lists: usize) -> usize {
-    lists * LIST / 3 * 4
+    lists * LIST / 3 * 8
 }
 
 /// What a scan of the server meets.
@@ -235,22 +235,27 @@ fn memory_is_given_back_however_a_list_ends() {
     served("a request that was refused");
 }
 
-/// In a budget that is smaller than any read's reservation, each read takes all of it, and one answer
-/// that nobody reads leaves room for none.
+/// Clients that do not read their lists take the memory for unsent answers and no other: every small
+/// read is served, and a retry gets its receipt.
 #[test]
-fn every_read_that_may_be_large_reserves_and_others_are_answered() {
+fn unread_lists_refuse_lists_and_no_small_read_and_no_retry() {
     let store = Arc::new(MemoryStore::new(&schema()));
-    let (held_bytes_max, reserve_within) = (1_600_000, Duration::ZERO);
+    // Less than any read reserves: each takes all of it, and one unread list leaves too little for another.
+    let (held_bytes_max, reserve_within) = (3_200_000, Duration::ZERO);
     let settings = Settings { held_bytes_max, reserve_within, ..Settings::default() };
     let world = World::ready(store, NodeSettings::default(), settings);
     world.define_shop();
     fill(&world);
     let made = world.commit(5, &changes(r#"{"create":{"id":1,"kind":"invoice"}}"#));
     world.commit(6, &changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#));
-    let of_workspace = [
-        "events".to_owned(),
+    let of_workspace = |path: String| format!("/v1/apps/shop/workspaces/store-1/{path}");
+    let lists = [
+        of_workspace("events".to_owned()),
+        of_workspace("records?kind=invoice".to_owned()),
+        format!("/v1/apps/shop/partitions/{}/events", made["partition"]),
+    ];
+    let small = [
         format!("records/{}", made["ids"]["1"]),
-        "records?kind=invoice".to_owned(),
         "entities/stock/A-7".to_owned(),
         "sequences/ticket".to_owned(),
         "clients/pos-4".to_owned(),
@@ -259,23 +264,68 @@ fn every_read_that_may_be_large_reserves_and_others_are_answered() {
         "proofs/1".to_owned(),
         "consistency?from=1".to_owned(),
     ];
-    let mut paths = of_workspace.map(|path| format!("/v1/apps/shop/workspaces/store-1/{path}"));
-    let of_partition = format!("/v1/apps/shop/partitions/{}/events", made["partition"]);
-    let paths = [paths.as_mut_slice(), &mut [of_partition]].concat();
-    for path in &paths {
-        assert_eq!(world.get(path).status, 200, "{path}");
+    let small = small.map(of_workspace);
+    // A body that was read is given back a moment after its last byte.
+    let until = Instant::now() + PATIENCE;
+    for path in lists.iter().chain(&small) {
+        while world.get(path).status != 200 {
+            assert!(Instant::now() < until, "{path}");
+        }
     }
     let mut deaf = Raw::deaf(&world);
-    assert_eq!(deaf.head(EVENTS), 200);
-    for path in &paths {
+    while deaf.head(EVENTS) != 200 {
+        assert!(Instant::now() < until, "one list fits");
+    }
+    for path in &lists {
         error(&world.get(path), 429, "RATE_LIMITED");
     }
+    for path in &small {
+        let answer = world.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+    }
     let repeated = changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#);
-    let repeated = error(&world.command(6, &repeated), 429, "RATE_LIMITED");
-    assert_eq!(repeated["outcome"], "unknown", "it was written, and cannot be shown now");
+    let repeated = world.command(6, &repeated);
+    assert_eq!(repeated.header("idempotent-replayed"), Some("true"), "{}", repeated.text());
     for path in ["/livez", "/readyz", "/version", "/metrics", "/v1/partitions", "/v1/apps"] {
         assert_eq!(world.get(path).status, 200, "{path}");
     }
     assert_eq!(world.command(7, NOTED).status, 200, "commands need nothing of it");
     drop(deaf);
+}
+
+/// While one read is under way in a budget for one, every other read that may be large waits for its
+/// turn, and is refused before it reads when that does not come in time.
+#[test]
+fn every_read_that_may_be_large_reserves_before_it_reads() {
+    let (held_bytes_max, reserve_within) = (1_600_000, Duration::ZERO);
+    let settings = Settings { held_bytes_max, reserve_within, ..Settings::default() };
+    let (reads, world) = Reads::world(settings);
+    let made = world.commit(5, &changes(r#"{"create":{"id":1,"kind":"invoice"}}"#));
+    world.commit(6, &changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#));
+    reads.set(Scans::Wait(0));
+    let opened = Opened(&reads);
+    let mut reading = world.client();
+    reading.write(&request("GET", EVENTS, &[], b"")).unwrap();
+    reads.wait_until(|it| it.waiting == 1);
+    for path in [
+        "events".to_owned(),
+        format!("records/{}", made["ids"]["1"]),
+        "records?kind=invoice".to_owned(),
+        "entities/stock/A-7".to_owned(),
+        "sequences/ticket".to_owned(),
+        "clients/pos-4".to_owned(),
+        format!("receipts/pos-4/{}", key(5)),
+        "head".to_owned(),
+        "proofs/1".to_owned(),
+        "consistency?from=1".to_owned(),
+    ] {
+        error(&world.read("store-1", &path), 429, "RATE_LIMITED");
+    }
+    let repeated = changes(r#"{"set":{"key":"stock/A-7","value":{"left":4}}}"#);
+    let repeated = error(&world.command(6, &repeated), 429, "RATE_LIMITED");
+    assert_eq!(repeated["outcome"], "unknown", "it was written, and cannot be shown now");
+    assert_eq!(world.command(7, NOTED).status, 200, "commands need nothing of it");
+    assert_eq!(reads.state().waiting_max, 1, "none of them has begun to read");
+    drop(opened);
+    assert_eq!(reading.read_answer().unwrap().status, 200);
 }

@@ -78,11 +78,10 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     let until = Instant::now().checked_add(GONE_WITHIN);
     // Before anything is written: a server that finds its address taken leaves no trace.
     let address = soon(until, is_taken, || Address::take(listen)).with_context(no_address)?;
-    let had_folder = data.exists();
     let is_in_use = |error: &OpenError| matches!(error, OpenError::InUse { .. });
     let store =
         soon(until, is_in_use, || FjallStore::open(&data, &seriatim_node::schema(), storage))?;
-    if had_folder && store.was_open_to_others() {
+    if store.was_open_to_others() {
         let data = data.display();
         complain(format!(
             "seriatim: {data} could be read by other users of this machine; it is for its owner alone now"

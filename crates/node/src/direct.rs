@@ -25,6 +25,7 @@ use seriatim_types::{Body, PartitionRef, Time};
 
 use crate::answer::Answer;
 use crate::clock::Clock;
+use crate::newest_time::newest_time;
 use crate::partition::{Flight, Partition, State, causes};
 use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
@@ -145,12 +146,18 @@ pub(crate) struct Owner {
     pub(crate) viewed_at: Instant,
     /// When it ends in any case, once it was told to end.
     pub(crate) ends_at: Option<Instant>,
+    /// Whether it tells the clock what the newest time in the store is. The system partition does when a
+    /// node begins: the others are started by it, so nothing is proposed before.
+    pub(crate) starts_clock: bool,
 }
 
 impl Owner {
     /// Runs until it is told to end, or nobody is left to tell it.
     pub(crate) fn run(mut self) {
         let _ending = Ending(self.shared.clone());
+        if self.starts_clock {
+            self.clock.start(newest_time(&self.store));
+        }
         let mut has_more = true;
         loop {
             let Some(waiting) = self.receive(has_more) else { break };

@@ -52,6 +52,7 @@ pub(crate) struct Hosted {
     /// Whether the partitions of all apps were started.
     is_resumed: AtomicBool,
     is_ending: AtomicBool,
+    is_clock_started: AtomicBool,
 }
 
 /// Where an app's workspaces are. It never changes.
@@ -89,6 +90,7 @@ impl Hosted {
             damaged_reads: Arc::default(),
             is_resumed: AtomicBool::new(false),
             is_ending: AtomicBool::new(false),
+            is_clock_started: AtomicBool::new(false),
         })
     }
 
@@ -160,6 +162,7 @@ impl Hosted {
             is_crowded: false,
             viewed_at: Instant::now(),
             ends_at: None,
+            starts_clock: name == SYSTEM && !self.is_clock_started.swap(true, Ordering::Relaxed),
         };
         let thread = std::thread::Builder::new()
             .name(format!("{}.{}", name.app.0, name.partition.0))

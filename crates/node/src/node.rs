@@ -27,7 +27,6 @@ use seriatim_types::{
 use crate::chain::Chain;
 use crate::clock::{Clock, ClockAhead};
 use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
-use crate::newest_time::newest_time;
 use crate::partition::{State, View};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
@@ -101,8 +100,6 @@ impl Node {
             crate::direct::syncer(&for_syncer.0, &for_syncer.1, &waiting);
             drop(held);
         });
-        // Before anything is proposed.
-        clock.start(newest_time(&store));
         let hosted = Hosted::new(store, clock, settings, landings, syncs);
         hosted.start(SYSTEM);
         let syncer = syncer.expect("a thread can be started");

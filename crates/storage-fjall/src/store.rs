@@ -99,8 +99,11 @@ impl FjallStore {
             return Err(OpenError::Occupied { path: name(), found });
         }
         let lock = files::lock(path)?;
-        let was_open_to_others = permissions::tighten(path).map_err(io)?;
-        let (nonce, opened) = match files::look(path).map_err(io)? {
+        let was_open = permissions::tighten(path).map_err(io)?;
+        let found = files::look(path).map_err(io)?;
+        // In a folder that is new there was nothing to be read.
+        let was_open_to_others = was_open && matches!(found, Found::Store(_));
+        let (nonce, opened) = match found {
             Found::Nothing => (files::prepare(path).map_err(io)?, Inspection::default()),
             Found::Store(nonce) => (nonce, recover(path, nonce, &*disk)?),
             Found::Damaged(what) => {
@@ -322,16 +325,18 @@ pub(crate) fn inspect(path: &Path, nonce: Nonce) -> Result<Inspected, InspectErr
     let file = || path.join(clean_end::NAME);
     let noted = CleanEnd::read(path, nonce);
     let noted = noted.map_err(|source| InspectError::Io { file: file(), source })?;
-    let durable = match noted {
-        Noted::Nothing => 0,
-        Noted::End(end) => end.commit,
+    let inspect = |durable| journal::inspect(&files::engine_folder(path), nonce, durable);
+    match noted {
+        Noted::Nothing => inspect(0),
+        Noted::End(end) => inspect(end.commit),
         Noted::Damaged => {
+            // Where the store's identity is damaged, no seal is right: that is what is to be told.
+            inspect(0)?;
             let what = "the note of the last clean end cannot be read; where all other files are \
                         known to be whole, remove it";
-            return Err(InspectError::Damaged { file: file(), position: 0, what: what.to_owned() });
+            Err(InspectError::Damaged { file: file(), position: 0, what: what.to_owned() })
         }
-    };
-    journal::inspect(&files::engine_folder(path), nonce, durable)
+    }
 }
 
 /// Makes the journals of a store fit to be read: nothing is missing, nothing is torn, and everything

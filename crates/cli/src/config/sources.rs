@@ -86,12 +86,9 @@ fn read_file(path: &Path, problems: &mut Vec<Problem>) -> Vec<Assignment> {
     let mut take = |name: String, value: &DeValue<'_>, span| match value {
         DeValue::String(text) => read.push((name, text.to_string(), at(span))),
         DeValue::Integer(number) => read.push((name, number.to_string(), at(span))),
-        DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Array(_)
-        | DeValue::Table(_) => {
-            let why = format!("{name}: a setting is a number or a text in quotes");
+        DeValue::Boolean(flag) => read.push((name, flag.to_string(), at(span))),
+        DeValue::Float(_) | DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => {
+            let why = format!("{name}: a setting is a number, a flag or a text in quotes");
             problems.push(Problem { source: at(span), why });
         }
     };

@@ -118,9 +118,9 @@ pub(super) const TABLE: &[Setting] = settings! {
         "How long a client may read nothing while something is to be written to it. Then its \
          connection is closed.";
     server.held_bytes_max: Bytes(16 * MIB..=TIB),
-        "Memory for requests received in part (a quarter) and for answers (the rest), of all clients \
-         together. A list reserves 24 MiB before it is read, and then its own size until it is sent. What \
-         does not fit is refused as RATE_LIMITED.";
+        "Memory for requests received in part (a quarter), for reads under way (three eighths) and for large \
+         answers that are not sent yet (three eighths), of all clients together. A list reserves 24 MiB to be \
+         read, and its own size until it is sent. What does not fit is refused as RATE_LIMITED.";
     server.reserve_within: Time(0..=MINUTE),
         "How long a read waits for its share of held_bytes_max, in turn, before it is refused as \
          RATE_LIMITED. One with wait_ms has the rest of that time if it is longer.";

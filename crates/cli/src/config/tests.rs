@@ -86,7 +86,8 @@ fn the_ends_of_every_range_can_be_set() {
     for setting in TABLE {
         let ends = setting.kind.range_in_words();
         let Some((first, last)) = ends.split_once(" to ") else { continue };
-        for end in [first, last.trim_end_matches(", or forever")] {
+        let last = last.trim_end_matches(", or forever").trim_end_matches(", or none");
+        for end in [first, last] {
             let configuration = load(&flags(&[(setting.name, end)])).unwrap();
             let shown = setting.show(&configuration.settings).to_string();
             assert_eq!(shown.trim_matches('"'), end, "{}", setting.name);
@@ -134,7 +135,7 @@ fn flags_outweigh_variables_and_variables_outweigh_the_file() {
 fn everything_that_is_wrong_is_said_with_its_place() {
     let (_folder, mut given) = file(
         "liste = \"127.0.0.1:1\"\n[server]\nconnection_max = 5\nanswer_within = 30\n\
-         keep_alive = true\n[bananas]\nripe = 1\n",
+         keep_alive = 1.5\n[bananas]\nripe = 1\n",
     );
     given.variables = vec![("SERIATIM__NODE__QUEUE_MAX".to_owned(), "-1".to_owned())];
     given.flags = flags(&[("listen", "0.0.0.0:7600")]).flags;
@@ -146,7 +147,8 @@ fn everything_that_is_wrong_is_said_with_its_place() {
              server.connections_max?",
             "seriatim.toml:4: server.answer_within: \"30\" is not a time from 1s to 1h, with its \
              unit, such as 30s",
-            "seriatim.toml:5: server.keep_alive: a setting is a number or a text in quotes",
+            "seriatim.toml:5: server.keep_alive: a setting is a number, a flag or a text in \
+             quotes",
             "seriatim.toml:7: bananas.ripe: there is no such setting; `seriatim config print` shows \
              all",
             "SERIATIM__NODE__QUEUE_MAX: node.queue_max: \"-1\" is not a whole number from 1 to \

@@ -35,7 +35,7 @@ fn a_folder_is_checked_once_its_server_has_ended() {
     dev.end();
     let printed = verify(folder.path(), &[]).ok();
     assert!(
-        printed.contains("events      6\n") && printed.ends_with("Nothing differs.\n"),
+        printed.contains("events       6\n") && printed.ends_with("Nothing differs.\n"),
         "{printed}"
     );
     let json: serde_json::Value =

@@ -102,6 +102,7 @@ impl ClockGuard {
         is_synchronised: impl FnOnce() -> bool,
     ) {
         self.jump_left = self.settings.jump_max;
+        self.jump = None;
         self.last_time = newest.unwrap_or(Time(0));
         let is_trusting = planted::is(Bug::ClockTrustedAtStart);
         self.anchor = newest.filter(|_| !is_trusting).map(|newest| (newest, reading.passed));

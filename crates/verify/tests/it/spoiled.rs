@@ -33,7 +33,7 @@ fn a_flipped_bit_of_any_file_is_found() {
 fn every_bit_of_the_files_that_lead_to_the_others_is_found() {
     let folder = on_disk(Ending::Closed, 2);
     let path = folder.path();
-    for name in ["identity", "journal", "fjall/version", "fjall/keyspaces/1/current"] {
+    for name in ["identity", "journal", "clean", "fjall/version", "fjall/keyspaces/1/current"] {
         let file = path.join(name);
         for position in 0..file.metadata().unwrap().len() {
             for bit in [1, 0x80] {

@@ -22,7 +22,7 @@ use crate::damage::Damage;
 use crate::delivery::Carrier;
 use crate::direct::{Landing, Message, Owner};
 use crate::node::AskError;
-use crate::partition::{Partition, State};
+use crate::partition::{Partition, State, is_told};
 use crate::promised::{Promise, Promised};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::{Reason, Reply};
@@ -308,7 +308,10 @@ impl Running {
         answer: impl FnOnce(Reply) + Send + 'static,
     ) {
         let bytes = if let Body::Command(command) = &body { command.held_bytes() } else { 0 };
-        let answer = Answer::new(answer, &self.unanswered, bytes).of_chain(link);
+        // Messages of other partitions take no client's place. One may be applied, and seen to be, a
+        // moment before it is answered.
+        let counted = if is_told(&body) { Arc::default() } else { self.unanswered.clone() };
+        let answer = Answer::new(answer, &counted, bytes).of_chain(link);
         if let Err(mpsc::SendError(Message::Request(_, answer))) =
             self.owner.send(Message::Request(body, answer))
         {

@@ -335,7 +335,7 @@ impl<R> Partition<R> {
 }
 
 /// Whether it comes from another partition.
-fn is_told(body: &Body) -> bool {
+pub(crate) fn is_told(body: &Body) -> bool {
     matches!(body, Body::Delivery(_) | Body::Delivered(_))
 }
 

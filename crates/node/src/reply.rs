@@ -38,6 +38,17 @@ pub enum Busy {
     /// The machine's clock cannot be believed, so nothing is given a time.
     #[error(transparent)]
     Clock(ClockAhead),
+    /// The disk has less room than the store keeps in reserve.
+    #[error(
+        "the disk is almost full: {free_bytes} bytes are free and {reserve_bytes} are kept in reserve; \
+         make room, then try again"
+    )]
+    DiskFull {
+        /// Bytes that are free.
+        free_bytes: u64,
+        /// Bytes that the store does not touch.
+        reserve_bytes: u64,
+    },
     /// An earlier command of the same [chain](crate::Chain) was not written.
     #[error("an earlier command was not written, and this one must not come before it")]
     Behind,

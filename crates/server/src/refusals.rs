@@ -56,6 +56,7 @@ impl From<Busy> for ApiError {
             }
             Busy::Clock(ahead) => return clock::busy(ahead),
             Busy::Unflushed => "unflushed",
+            Busy::DiskFull { .. } => "disk_full",
             Busy::Behind => "behind",
             Busy::QueueFull { .. } | Busy::QueueLarge { .. } => "queue_full",
         };

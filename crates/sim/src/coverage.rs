@@ -62,6 +62,7 @@ pub(crate) const ALL: &[&str] = &[
     // What is not decided.
     "covered_busy_actualizing",
     "covered_busy_clock",
+    "covered_busy_disk_full",
     "covered_busy_behind",
     "covered_busy_queue_full",
     "covered_answer_not_written",

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use fjall::{AbstractTree, Keyspace, OwnedWriteBatch, PersistMode};
@@ -28,6 +28,10 @@ use crate::permissions;
 use crate::pressure::{self, Engine, L0_RUNS_MAX, SEALED_MEMTABLES_MAX};
 use crate::settings::Settings;
 use crate::tables::{FjallSnapshot, Tables, said};
+
+/// Free space is asked for again after this time, and after so many bytes were committed.
+const ROOM_CHECK_AGE: Duration = Duration::from_millis(1);
+const ROOM_CHECK_BYTES: u64 = 1024 * 1024;
 
 /// The size at which the engine begins a new journal.
 const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
@@ -54,6 +58,9 @@ pub struct FjallStore {
 
 struct Writer {
     last_commit: u64,
+    /// When free space was last asked for, and what was committed since.
+    checked_at: Option<Instant>,
+    unchecked_bytes: u64,
     /// Bytes that were committed since the sizes of memtables were looked at.
     unseen_bytes: u64,
     /// The newest journal when tables that lag behind were last written out.
@@ -129,6 +136,8 @@ impl FjallStore {
             durable: AtomicU64::new(marker.commit),
             writer: Mutex::new(Writer {
                 last_commit: marker.commit,
+                checked_at: None,
+                unchecked_bytes: 0,
                 unseen_bytes: 0,
                 caught_up_at: 0,
             }),
@@ -203,11 +212,19 @@ impl FjallStore {
         )
     }
 
-    /// Refuses a commit that could run into the end of the disk. Asked for every commit, because others
-    /// write to the same disk: a microsecond, beside the sync that follows.
-    fn check_room(&self, batch_bytes: u64) -> Result<(), CommitError> {
+    /// Refuses a commit that could run into the end of the disk. Others write to the same disk, so it is
+    /// asked again after a millisecond, in which nobody fills a reserve, or after so many bytes of ours.
+    fn check_room(&self, writer: &mut Writer, batch_bytes: u64) -> Result<(), CommitError> {
+        let unchecked = writer.unchecked_bytes.saturating_add(batch_bytes);
+        let is_fresh = writer.checked_at.is_some_and(|at| at.elapsed() < ROOM_CHECK_AGE);
+        if is_fresh && unchecked <= ROOM_CHECK_BYTES {
+            writer.unchecked_bytes = unchecked;
+            return Ok(());
+        }
         let room = self.room_for(batch_bytes);
-        room.map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))?
+        room.map_err(|error| CommitError::Failed(self.tables.poison.poison("commit", error)))??;
+        (writer.checked_at, writer.unchecked_bytes) = (Some(Instant::now()), batch_bytes);
+        Ok(())
     }
 
     /// Whether so many bytes can be written without touching the reserve.
@@ -422,7 +439,7 @@ impl Store for FjallStore {
         let batch_bytes = u64::try_from(batch.bytes()).unwrap_or(u64::MAX);
         let writes = batch.resolve(tables.as_ref(), &tables.schema)?;
         if !writes.is_empty() {
-            self.check_room(batch_bytes)?;
+            self.check_room(&mut writer, batch_bytes)?;
             let fatal = |cause| CommitError::Failed(tables.poison.poison("commit", cause));
             pressure::wait(self).map_err(fatal)?;
             self.write(&mut writer, writes).map_err(stop)?;

@@ -15,7 +15,7 @@ use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
 use crate::absent_keys::Look;
-use crate::reply::{Reason, Reply};
+use crate::reply::{Busy, Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
@@ -341,16 +341,28 @@ impl<R> Partition<R> {
                 replies.extend(self.stop(reason));
                 replies
             }
-            // The machine is ahead of what is stored, so it is thrown away.
-            CommitError::TooLarge(_) | CommitError::Full { .. } => {
-                let mut replies = answer(&Reply::NotWritten { why: why.clone() });
-                replies.extend(self.restart());
-                self.failed = Some((now, why));
-                replies
+            CommitError::TooLarge(_) => {
+                let reply = Reply::NotWritten { why };
+                let replies = answer(&reply);
+                self.start_over(now, reply, replies)
+            }
+            CommitError::Full { free_bytes, reserve_bytes } => {
+                let (free_bytes, reserve_bytes) = (*free_bytes, *reserve_bytes);
+                let reply = Reply::Busy(Busy::DiskFull { free_bytes, reserve_bytes });
+                let replies = answer(&reply);
+                self.start_over(now, reply, replies)
             }
         };
         let has_more = matches!(self.phase, Phase::Actualizing(_));
         Step { replies, flight: None, has_more }
+    }
+
+    /// The machine is ahead of what is stored, so it is thrown away. What is queued gets the same answer.
+    fn start_over(&mut self, now: Time, reply: Reply, mut replies: Replies<R>) -> Replies<R> {
+        let queued = self.restart().into_iter();
+        replies.extend(queued.map(|(handle, _)| (handle, reply.clone())));
+        self.failed = Some((now, reply));
+        replies
     }
 
     fn machine(&mut self) -> &mut Machine {

@@ -64,8 +64,8 @@ pub struct Partition<R> {
     ticked_at: Time,
     /// Whether the last tick was full, so that more is due.
     has_more_due: bool,
-    /// When a commit failed and left the store as it was, and why.
-    failed: Option<(Time, String)>,
+    /// When a commit failed and left the store as it was, and what it was answered.
+    failed: Option<(Time, Reply)>,
     observer: Option<Observer>,
 }
 
@@ -193,7 +193,7 @@ impl<R> Partition<R> {
             Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
             // Why it reads its log again is what whoever asks should know.
             Phase::Actualizing(reading) => Some(match &self.failed {
-                Some((_, why)) => Reply::NotWritten { why: why.clone() },
+                Some((_, reply)) => reply.clone(),
                 None => Reply::Busy(Busy::Actualizing(reading.progress())),
             }),
             Phase::Serving(machine) => match machine.sequencer_mut().admit() {

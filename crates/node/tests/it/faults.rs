@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use seriatim_node::{Partition, Reason, Reply, Settings, State};
+use seriatim_node::{Busy, Partition, Reason, Reply, Settings, State};
 use seriatim_storage::Store;
 use seriatim_storage::faulty::{self, Call, CallKind, Dice, Fault, FaultyStore, Schedule};
 use seriatim_storage::hooked::HookedStore;
@@ -213,10 +213,10 @@ fn a_partition_whose_commit_failed_says_why_until_it_serves_again() {
     driver.submit(1, &ask(1));
     driver.step();
     driver.submit(2, &ask(2));
-    let Some(Reply::NotWritten { why }) = driver.answers.get(&1) else {
+    let Some(full @ Reply::Busy(Busy::DiskFull { .. })) = driver.answers.get(&1) else {
         panic!("there is no room: {:?}", driver.answers);
     };
-    assert_eq!(driver.answers.get(&2), Some(&Reply::NotWritten { why: why.clone() }));
+    assert_eq!(driver.answers.get(&2), Some(full));
     is_full.store(false, Ordering::Relaxed);
     driver.settle();
     driver.submit(3, &ask(1));

@@ -65,7 +65,8 @@ fn a_commit_for_which_there_is_no_room_is_not_written_and_can_be_sent_again() {
     orders(&store, [1]);
     storage.fail_all(CallKind::Commit, Fault::Refuse);
     let error = store.submit("till-4", key(2), ORDER).unwrap_err();
-    assert!(matches!(error, WriteError::NotWritten(NotWritten::GivenUp { .. })), "{error:?}");
+    let WriteError::NotWritten(NotWritten::Busy { busy, .. }) = &error else { panic!("{error:?}") };
+    assert!(matches!(busy, Busy::DiskFull { .. }), "{busy:?}");
     assert_eq!(error.code(), "BUSY");
     storage.recover();
     let resolved = persist(&store, 2);

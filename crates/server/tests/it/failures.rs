@@ -165,7 +165,7 @@ fn a_commit_that_did_not_happen_is_not_written() {
     world.commit(1, NOTED);
     gate.set(Way::Faulty(CallKind::Commit, Fault::Refuse));
     let body = error(&world.command(2, NOTED), 503, "BUSY");
-    assert_eq!((&body["reason"], &body["outcome"]), (&json!("interrupted"), &json!("not_written")));
+    assert_eq!((&body["reason"], &body["outcome"]), (&json!("disk_full"), &json!("not_written")));
     assert_eq!(body["retryable"], true);
     gate.set(Way::Free);
     assert_eq!(world.commit_when_taken(2, NOTED)["first_offset"], 2);

@@ -47,6 +47,7 @@ pub(super) fn name_of(reply: &Reply) -> Option<&'static str> {
         Reply::Busy(Busy::Actualizing(_)) => Some("covered_busy_actualizing"),
         Reply::Busy(Busy::Unflushed) => Some("busy_unflushed"),
         Reply::Busy(Busy::Clock(_)) => Some("covered_busy_clock"),
+        Reply::Busy(Busy::DiskFull { .. }) => Some("covered_busy_disk_full"),
         Reply::Busy(Busy::Behind) => Some("covered_busy_behind"),
         Reply::Busy(Busy::QueueFull { .. }) => Some("covered_busy_queue_full"),
         Reply::Busy(Busy::QueueLarge { .. }) => Some("busy_queue_large"),

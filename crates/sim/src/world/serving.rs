@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seriatim_core::{Outcome, partition_of_id, partition_of_name};
-use seriatim_node::{Reason, Reply, State};
+use seriatim_node::{Busy, Reason, Reply, State};
 use seriatim_storage::Store as _;
 use seriatim_testkit::core::Answer;
 use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
@@ -99,9 +99,10 @@ impl World {
     }
 
     fn note_denied(&mut self, partition: PartitionRef, handle: &Handle, reply: &Reply) {
-        let (Handle::Client { asked, .. }, Reply::NotWritten { .. }) = (handle, reply) else {
-            return;
-        };
+        // Both are said of a command that was tried and not committed.
+        let is_denied =
+            matches!(reply, Reply::NotWritten { .. } | Reply::Busy(Busy::DiskFull { .. }));
+        let (Handle::Client { asked, .. }, true) = (handle, is_denied) else { return };
         if let Some(asked) = self.asked.get(*asked) {
             self.oracle.deny(partition, &asked.command);
         }

@@ -46,7 +46,8 @@ pub(crate) fn dev(args: &DevArgs) -> Result<()> {
     if args.until_input_ends {
         signals::terminate_when_input_ends()?;
     }
-    run(settings, true)
+    // Whoever starts it like this may kill it, and knows what that leaves.
+    run(settings, Kind::Dev { says_torn_tail: !args.until_input_ends })
 }
 
 /// A server that was configured: at least, where its data lies.
@@ -58,11 +59,18 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
                       out, run `seriatim dev`";
         return Err(failure.advise(advice).into());
     }
-    run(configuration.settings, false)
+    run(configuration.settings, Kind::Serve)
+}
+
+/// Which server it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Dev { says_torn_tail: bool },
+    Serve,
 }
 
 /// Runs until a signal ends it.
-fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
+fn run(mut settings: Settings, kind: Kind) -> Result<()> {
     fit_connections(&mut settings);
     private_files();
     keep_engine_errors();
@@ -88,7 +96,7 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
         ));
     }
     let torn_bytes = store.found_on_open().torn_bytes;
-    if torn_bytes > 0 {
+    if torn_bytes > 0 && kind != (Kind::Dev { says_torn_tail: false }) {
         complain(format!(
             "seriatim: {torn_bytes} bytes behind the last whole commit were cut off: as a rule what a crash \
              leaves of commits that were never acknowledged. If the disk may be damaged, nobody can tell \
@@ -102,7 +110,7 @@ fn run(mut settings: Settings, is_dev: bool) -> Result<()> {
     let all_answered = runtime.block_on(async {
         let server = Server::listen(address, node.clone(), clock.clone(), server);
         let server = server.with_context(no_address)?;
-        say(welcome::text(server.address(), &data, is_dev));
+        say(welcome::text(server.address(), &data, kind != Kind::Serve));
         tokio::spawn(say_when_ready(node.clone()));
         tokio::spawn(say_alerts(node.clone(), clock));
         anyhow::Ok(server.run(signal).await)

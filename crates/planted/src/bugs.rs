@@ -118,8 +118,8 @@ bugs! {
     RestartKeepsCache: "restart-keeps-cache", SameBytes;
     /// A partition that is restarted counts one commit as on its way that never lands.
     RestartLeaksFlight: "restart-leaks-flight", Progress;
-    /// What does not fit into a commit goes back into the queue from the first to the last.
-    PutBackTurned: "put-back-turned", Order;
+    /// Entries that do not fit into one commit are applied from the last to the first.
+    BacklogReversed: "backlog-reversed", Order;
     /// Looking for entities that are over ends at the first one of a workspace with a name.
     SweepStarves: "sweep-starves", Progress;
     /// A partition whose commit met a full disk never leaves its pause.

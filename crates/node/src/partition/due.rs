@@ -12,10 +12,9 @@ use seriatim_core::Machine;
 use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::{KeyRange, Scan, ScanError};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
-use seriatim_types::{Body, DueEntity, DueKey, Event, PartitionOffset, Retention, Tick, Time};
+use seriatim_types::{DueEntity, DueKey, Event, PartitionOffset, Retention, Time};
 
-use super::actualize::{failed, unusable};
-use super::{Partition, Phase, has_passed};
+use super::applier::{Applier, failed, unusable};
 use crate::reply::Reason;
 
 /// Keys whose retention is over.
@@ -28,28 +27,25 @@ struct DueKeys {
     events: usize,
 }
 
-impl<R> Partition<R> {
-    /// Puts a tick into the queue if it is time and something is due.
-    pub(super) fn propose_tick(&mut self, now: Time) -> Result<(), Reason> {
-        let Phase::Serving(machine) = &self.phase else { return Ok(()) };
-        if !has_passed(self.ticked_at, now, self.settings.tick_interval) {
-            return Ok(());
-        }
+/// What a tick would name.
+#[derive(Default)]
+pub(super) struct Due {
+    pub(super) entities: Vec<DueEntity>,
+    pub(super) keys: Vec<DueKey>,
+    pub(super) keys_through: Option<PartitionOffset>,
+    /// Whether the search ended at its limit, so that more may be due.
+    pub(super) is_full: bool,
+}
+
+impl<R> Applier<R> {
+    /// What is due at a time, in the state that was applied.
+    pub(super) fn due(&self, now: Time) -> Result<Due, Reason> {
+        let Some(machine) = self.serving() else { return Ok(Due::default()) };
         let entities = self.due_entities(now)?;
         let DueKeys { keys, through: keys_through, events } = self.due_keys(machine, now)?;
-        // A full step is followed by the next one at once.
         let items_max = self.settings.due_items_max;
         let is_full = entities.len() == items_max || events == items_max;
-        self.has_more_due = is_full;
-        if !is_full {
-            self.ticked_at = now;
-        }
-        if !entities.is_empty() || keys_through.is_some() {
-            let tick = Tick { entities, keys, keys_through };
-            // Before what waits: room that it makes may be what a command waits for.
-            self.queue.push_front((Body::Tick(tick), None));
-        }
-        Ok(())
+        Ok(Due { entities, keys, keys_through, is_full })
     }
 
     fn due_entities(&self, now: Time) -> Result<Vec<DueEntity>, Reason> {

@@ -1,83 +1,66 @@
-//! The loop of one partition, as a step function.
+//! The loop of one partition, as a step function, in two halves.
 //!
 //! ```text
-//!  take(request) ─► queue ─► run(now): one commit's worth of entries
+//!  take(request) ─► Proposer: queue ─► entries, each with its time ─► Applier: backlog
+//!                                                                       │ run(now): one commit
 //!                              fetch ─► apply, one by one ─► commit ─► flush ─► Flight
 //!                                                                                 │ the caller syncs,
-//!  landed() ◄─────────────────────────────────────────────────────────────────────┘ then answers
+//!  landed() ◄─────────────────────────────────────────────────────────────────────┘ then replies
 //! ```
 //!
-//! The clock is an argument, storage is injected, and nobody is answered in here: whoever drives
-//! the loop syncs the store and then lets the flight's replies go. So the same code runs on a
-//! thread of its own and under a simulator.
+//! The proposer turns requests into entries; an entry keeps its time from then on. The applier takes
+//! entries in their order and uses as many commits as they need. This type joins the two directly:
+//! what was proposed is applied at once. Between them there is room for a replicated log.
+//!
+//! The clock is an argument, storage is injected, and nothing is answered in here: the driver syncs
+//! the store and then sends the flight's replies. So the same code runs on a thread of its own and
+//! in a simulator.
 //!
 //! **Invariants**
 //! - What is answered was durable before. A flight carries its replies until its sync returned.
-//! - After a commit that failed, the machine is thrown away: it is ahead of what is stored.
+//! - An entry is never put back: its time is decided once.
+//! - After a commit that failed, the machine is dropped: it is ahead of what is stored.
 //! - A partition that stopped writes nothing.
 
-mod actualize;
-mod commit;
+mod applier;
 mod due;
+mod proposer;
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Effects, Machine, Outgoing, TreeNode, Write};
+use seriatim_core::{Effects, Outgoing};
 use seriatim_planted::{self as planted, Bug};
-use seriatim_sequencer::{Busy as SequencerBusy, Counters, Progress};
+use seriatim_sequencer::Progress;
 use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
 use crate::damage::Damage;
-use crate::reply::{Busy, Reason, Reply};
-use crate::row_cache::RowCache;
+use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
-use crate::tables::Tables;
 
-use actualize::Reading;
+use applier::{Applier, Batch};
+use proposer::Proposer;
 
-pub use actualize::causes;
-pub(crate) use actualize::{failed, unusable};
+pub use applier::causes;
+pub(crate) use applier::{failed, unusable};
 
-/// How long a partition whose commit failed waits before it reads its log again.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// One partition. `R` is whatever its driver answers a request by.
+/// One partition, its two halves joined. `R` is whatever its driver answers a request by.
 pub struct Partition<R> {
-    tables: Tables,
-    prefix: PartitionPrefix,
-    settings: Settings,
-    hash_seed: u64,
-    phase: Phase,
-    /// Requests, and entries of the partition's own that nobody waits for.
-    queue: VecDeque<(Body, Option<R>)>,
+    proposer: Proposer<R>,
+    applier: Applier<R>,
+    /// Commits that wait for the disk.
     in_flight: usize,
-    /// Empty: room for the writes of the next commit.
-    writes: Vec<Write>,
-    cache: RowCache,
-    /// Nodes of trees whose events are committed and that no checkpoint holds yet.
-    nodes: Vec<TreeNode>,
-    checkpointed_at: Time,
-    ticked_at: Time,
-    /// Whether the last tick was full, so that more is due.
-    has_more_due: bool,
-    /// When a commit failed and left the store as it was, and what it was answered.
-    failed: Option<(Time, Reply)>,
-    observer: Option<Observer>,
+    commits_in_flight_max: usize,
 }
 
 /// Told of every entry as it is applied, before anything is written: for a simulator that does the
 /// same once more, in its own way.
 pub type Observer = Box<dyn FnMut(&Entry, &Effects) + Send>;
 
-enum Phase {
-    Actualizing(Box<Reading>),
-    Serving(Box<Machine>),
-    Stopped(Reason),
-}
+/// Requests with their answers.
+type Replies<R> = Vec<(R, Reply)>;
 
 /// What a partition is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,38 +129,28 @@ impl<R> Partition<R> {
     /// A partition of a store that has all of a node's [tables](crate::schema).
     #[must_use]
     pub fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
-        let tables = Tables::new(store);
         let settings = settings.with_least();
         Self {
-            tables,
-            prefix,
-            settings,
-            hash_seed: 0,
-            phase: Phase::Actualizing(Box::default()),
-            queue: VecDeque::new(),
+            proposer: Proposer::new(settings),
+            applier: Applier::new(store, prefix, settings),
             in_flight: 0,
-            writes: Vec::new(),
-            cache: RowCache::new(settings.cached_workspaces_max),
-            nodes: Vec::new(),
-            checkpointed_at: Time(0),
-            ticked_at: Time(0),
-            has_more_due: false,
-            failed: None,
-            observer: None,
+            commits_in_flight_max: settings.commits_in_flight_max,
         }
     }
 
     /// The same, with a [seed](seriatim_sequencer::Settings::hash_seed) for its hashes.
     #[must_use]
-    pub(crate) fn seeded(self, hash_seed: u64) -> Self {
-        Self { hash_seed, ..self }
+    pub(crate) fn seeded(mut self, hash_seed: u64) -> Self {
+        self.applier.set_hash_seed(hash_seed);
+        self
     }
 
-    /// The same, with somebody who is told of every entry that is applied.
+    /// The same, with an observer of every entry that is applied.
     #[doc(hidden)]
     #[must_use]
-    pub fn observed_by(self, observer: Observer) -> Self {
-        Self { observer: Some(observer), ..self }
+    pub fn observed_by(mut self, observer: Observer) -> Self {
+        self.applier.set_observer(observer);
+        self
     }
 
     /// Takes a request into the queue, or gives it back with the reason.
@@ -186,65 +159,51 @@ impl<R> Partition<R> {
     ///
     /// The request's handle and its answer.
     pub fn take(&mut self, body: Body, handle: R) -> Result<(), (R, Reply)> {
-        // What another partition has decided is not turned away because of load: nobody would send
-        // it again soon, and there is little of it.
-        let is_told = is_told(&body);
-        let refused = match &mut self.phase {
-            Phase::Stopped(reason) => Some(Reply::Stopped(reason.clone())),
-            // Why it reads its log again is what whoever asks should know.
-            Phase::Actualizing(reading) => Some(match &self.failed {
-                Some((_, reply)) => reply.clone(),
-                None => Reply::Busy(Busy::Actualizing(reading.progress())),
-            }),
-            Phase::Serving(machine) => match machine.sequencer_mut().admit() {
-                Ok(()) => None,
-                Err(SequencerBusy::Actualizing(progress)) => {
-                    Some(Reply::Busy(Busy::Actualizing(progress)))
-                }
-                Err(SequencerBusy::Unflushed { .. }) => {
-                    (!is_told).then_some(Reply::Busy(Busy::Unflushed))
-                }
-            },
-        };
-        let queued = self.queue.len();
-        let has_room = queued < self.settings.queue_max || planted::is(Bug::QueueUnbounded);
-        let is_full = !has_room && !is_told;
-        match refused.or_else(|| is_full.then_some(Reply::Busy(Busy::QueueFull { queued }))) {
-            Some(reply) => Err((handle, reply)),
-            None => {
-                self.queue.push_back((body, Some(handle)));
-                Ok(())
-            }
+        // What another partition has decided is not refused because of load: nobody would send it
+        // again soon, and there is little of it.
+        match self.applier.admit(is_told(&body)) {
+            Ok(()) => self.proposer.take(body, handle, self.applier.backlog_len()),
+            Err(reply) => Err((handle, reply)),
         }
     }
 
     /// Does one unit of work: reads a part of the log, or carries out what is queued, up to one
     /// commit.
     pub fn run(&mut self, now: Time) -> Step<R> {
-        match &self.phase {
-            Phase::Stopped(_) => Step::idle(),
-            // What made a commit fail lasts a while, such as a full disk.
-            Phase::Actualizing(_)
-                if self.failed.as_ref().is_some_and(|(at, _)| {
-                    !has_passed(*at, now, PAUSE) || planted::is(Bug::PauseForEver)
-                }) =>
-            {
-                Step::idle()
-            }
-            Phase::Actualizing(_) => self.actualize(now),
-            Phase::Serving(_) if self.in_flight >= self.settings.commits_in_flight_max => {
-                Step::idle()
-            }
-            Phase::Serving(_) => self.commit_next(now),
+        let batch = match self.applier.state() {
+            State::Stopped(_) => return Step::idle(),
+            State::Actualizing(_) => self.applier.actualize(now),
+            State::Serving if self.in_flight >= self.commits_in_flight_max => return Step::idle(),
+            State::Serving => self.propose_and_apply(now),
+        };
+        let Batch { mut replies, flight, has_more, dropped } = batch;
+        // What is queued gets the answer of the batch that failed.
+        if let Some(reply) = dropped {
+            replies.extend(self.proposer.drain(&reply));
         }
+        self.in_flight = self.in_flight.saturating_add(usize::from(flight.is_some()));
+        let is_more_waiting = flight.is_some() && self.proposer.has_more();
+        Step { replies, flight, has_more: has_more || is_more_waiting }
     }
 
-    /// A flight of this partition was synced, and its replies are gone.
+    /// What was proposed together is applied, in one commit or several, before more is proposed: a
+    /// tick then never names what a tick before it is about to remove.
+    fn propose_and_apply(&mut self, now: Time) -> Batch<R> {
+        if self.applier.backlog_len() == 0 {
+            if let Err(reason) = self.proposer.propose_tick(&self.applier, now) {
+                return self.applier.fault(reason);
+            }
+            self.applier.extend(self.proposer.propose(now));
+        }
+        self.applier.commit_next(now)
+    }
+
+    /// A flight of this partition was synced, and its replies were sent.
     pub fn landed(&mut self) {
         self.in_flight = self.in_flight.saturating_sub(1);
     }
 
-    /// How many commits are on their way to the disk.
+    /// How many commits wait for the disk.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.in_flight
@@ -252,85 +211,52 @@ impl<R> Partition<R> {
 
     /// Lets the next step write a checkpoint, whatever the clock shows.
     pub fn want_checkpoint(&mut self) {
-        self.checkpointed_at = Time(0);
+        self.applier.want_checkpoint();
     }
 
     /// Forgets everything in memory and reads the log again. What is queued is answered.
     pub fn restart(&mut self) -> Vec<(R, Reply)> {
-        self.failed = None;
         if planted::is(Bug::RestartLeaksFlight) {
             self.in_flight = self.in_flight.saturating_add(1);
         }
-        self.phase = Phase::Actualizing(Box::default());
-        self.nodes.clear();
-        if !planted::is(Bug::RestartKeepsCache) {
-            self.cache.clear();
-        }
-        let why = "the partition was restarted".to_owned();
-        self.drain(&Reply::NotWritten { why })
+        let reply = Reply::NotWritten { why: "the partition was restarted".to_owned() };
+        let mut replies = self.applier.restart(&reply);
+        replies.extend(self.proposer.drain(&reply));
+        replies
     }
 
-    /// Answers what callers have queued, and carries none of it out. Messages of other partitions
-    /// stay.
+    /// Answers the requests that have no time yet, and carries none of them out. Messages of other
+    /// partitions stay.
     pub fn turn_away(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
-        let queue = std::mem::take(&mut self.queue);
-        let (told, asked): (VecDeque<_>, VecDeque<_>) =
-            queue.into_iter().partition(|(body, _)| is_told(body));
-        self.queue = told;
-        let handles = asked.into_iter().filter_map(|(_, handle)| handle);
-        handles.map(|handle| (handle, reply.clone())).collect()
+        self.proposer.turn_away(reply)
     }
 
     /// Stops for good, as when the store has. What is queued is answered.
     pub fn stop(&mut self, reason: Reason) -> Vec<(R, Reply)> {
         let reply = Reply::Stopped(reason.clone());
-        self.phase = Phase::Stopped(reason);
-        self.drain(&reply)
+        let mut replies = self.applier.stop(reason);
+        replies.extend(self.proposer.drain(&reply));
+        replies
     }
 
     /// What it is doing.
     #[must_use]
     pub fn state(&self) -> State {
-        match &self.phase {
-            Phase::Actualizing(reading) => State::Actualizing(reading.progress()),
-            Phase::Serving(_) => State::Serving,
-            Phase::Stopped(reason) => State::Stopped(reason.clone()),
-        }
+        self.applier.state()
     }
 
-    /// What it holds in memory, for whoever looks at its limits.
+    /// What it holds in memory, for checks of its limits.
     #[doc(hidden)]
     #[must_use]
     pub fn held(&self) -> Held {
-        let counters = match &self.phase {
-            Phase::Serving(machine) => machine.sequencer().counters(),
-            Phase::Actualizing(_) | Phase::Stopped(_) => Counters::default(),
-        };
-        Held {
-            queued: self.queue.len(),
-            unflushed_rows: counters.unflushed_rows,
-            unflushed_rows_max: self.settings.sequencer(self.hash_seed).unflushed_rows_max,
-            cached_rows: counters.cached_rows,
-            cached_workspaces: self.cache.len(),
-            known_clients: self.cache.keys.len(),
-            waiting_nodes: self.nodes.len(),
-        }
+        let held = self.applier.held();
+        Held { queued: held.queued.saturating_add(self.proposer.queued()), ..held }
     }
 
     /// Whether nothing is queued and no numbers wait for a checkpoint.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        let is_flushed = match &self.phase {
-            Phase::Serving(machine) => machine.sequencer().counters().unflushed_rows == 0,
-            Phase::Actualizing(_) => false,
-            Phase::Stopped(_) => true,
-        };
-        self.queue.is_empty() && is_flushed
-    }
-
-    fn drain(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
-        let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
-        handles.map(|handle| (handle, reply.clone())).collect()
+        self.proposer.queued() == 0 && self.applier.is_idle()
     }
 }
 

@@ -9,12 +9,13 @@ use seriatim_codec::{
 use seriatim_core::{Effects, Machine, Outgoing, RowChange, RowId, Rows, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
-use seriatim_storage::{Batch, CommitError, Outcome as CommitOutcome};
+use seriatim_storage::{Batch as WriteBatch, CommitError, Outcome as CommitOutcome};
 use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
-use super::{Flight, Partition, Phase, Step, View, causes, has_passed};
+use super::{Applier, Batch, Phase, causes};
 use crate::absent_keys::Look;
+use crate::partition::{Flight, Replies, View, has_passed};
 use crate::reply::{Busy, Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
@@ -24,9 +25,6 @@ use crate::writes::batch_of;
 /// size is pages to be cleared. A full commit of commands with one event needs half of it; for more,
 /// each of a thousand partitions would keep a mebibyte.
 const KEPT_WRITES_MAX: usize = 2048;
-
-/// Requests with their answers.
-type Replies<R> = Vec<(R, Reply)>;
 
 /// What was applied and waits to be committed.
 struct Applied<R> {
@@ -67,73 +65,50 @@ impl<R> Applied<R> {
     }
 }
 
-impl<R> Partition<R> {
-    /// Carries out what is queued, up to one commit.
-    pub(super) fn commit_next(&mut self, now: Time) -> Step<R> {
-        if let Err(reason) = self.propose_tick(now) {
-            let replies = self.stop(reason);
-            return Step { replies, ..Step::idle() };
-        }
-        if self.queue.is_empty() {
+impl<R> Applier<R> {
+    /// Applies what is in the backlog, up to one commit.
+    pub(in crate::partition) fn commit_next(&mut self, now: Time) -> Batch<R> {
+        if self.entries.is_empty() {
             let is_due = self.is_checkpoint_due(now) && !self.is_idle();
-            return if is_due { self.commit_checkpoint(now) } else { Step::idle() };
+            return if is_due { self.commit_checkpoint(now) } else { Batch::idle() };
         }
-        let count = self.queue.len().min(self.settings.batch_entries_max);
-        let is_delivery = |(body, _): &(Body, Option<R>)| matches!(body, Body::Delivery(_));
-        // What is read follows from the definitions, so a delivery is the last of its batch.
-        let delivery = self.queue.iter().take(count).position(is_delivery);
-        let count = delivery.map_or(count, |at| at.saturating_add(1));
-        let taken =
-            self.queue.drain(..count).map(|(body, handle)| (Entry { time: now, body }, handle));
-        let (entries, handles): (Vec<Entry>, Vec<Option<R>>) = taken.unzip();
-        let applied = match self.apply(&entries, handles) {
-            Ok(applied) => applied,
-            Err((reason, mut replies)) => {
-                replies.extend(self.stop(reason));
-                return Step { replies, ..Step::idle() };
-            }
-        };
-        self.commit(now, applied)
+        match self.apply() {
+            Ok(applied) => self.commit(now, applied),
+            Err((reason, replies)) => self.fault_after(reason, replies),
+        }
     }
 
-    /// Applies entries one by one. What does not fit into one commit goes back into the queue.
-    fn apply(
-        &mut self,
-        entries: &[Entry],
-        handles: Vec<Option<R>>,
-    ) -> Result<Applied<R>, (Reason, Replies<R>)> {
-        let stopped = |reason: Reason, handles: Vec<Option<R>>| {
-            let reply = Reply::Stopped(reason.clone());
-            let handles = handles.into_iter().flatten();
-            let replies = handles.map(|handle| (handle, reply.clone())).collect();
-            (reason, replies)
-        };
+    /// Applies entries one by one. Those that do not fit into one commit stay in the backlog.
+    fn apply(&mut self) -> Result<Applied<R>, (Reason, Replies<R>)> {
         let Phase::Serving(machine) = &mut self.phase else {
             unreachable!("only a partition that serves applies entries")
         };
+        let entries = self.entries.make_contiguous();
+        // What is read follows from the definitions, so a delivery is the last of its commit.
+        let together = Machine::fetched_together(entries);
+        let entries = entries.get(..together).expect("a part of them");
         let fetched = fetch(&self.tables, &mut self.cache, self.prefix, machine, entries);
-        let (mut rows, numbers) = match fetched {
-            Ok(fetched) => fetched,
-            Err(reason) => return Err(stopped(reason, handles)),
-        };
+        let (mut rows, numbers) = fetched.map_err(|reason| (reason, Vec::new()))?;
         let before = machine.row().clone();
         let mut applied = Applied::new(std::mem::take(&mut self.writes), entries.len());
-        let mut handles = handles.into_iter();
         let mut bytes = 0_usize;
         let mut count = 0_usize;
-        for (entry, handle) in entries.iter().zip(handles.by_ref()) {
+        for entry in entries {
             match machine.apply(entry, &mut rows, &numbers) {
                 Ok(effects) => {
                     bytes = bytes.saturating_add(size_of_writes(&effects.writes));
                     if let Some(observer) = &mut self.observer {
                         observer(entry, &effects);
                     }
-                    applied.add(handle, effects);
+                    let handle = self.handles.pop_front();
+                    applied.add(handle.expect("each entry has its place for a handle"), effects);
                 }
                 Err(fault) => {
-                    let waiting = applied.replies.into_iter().map(|(handle, _)| Some(handle));
-                    let waiting = waiting.chain([handle]).chain(handles).collect();
-                    return Err(stopped(unusable(&fault), waiting));
+                    let reason = unusable(&fault);
+                    let stopped = Reply::Stopped(reason.clone());
+                    let waiting = applied.replies.into_iter();
+                    let replies = waiting.map(|(handle, _)| (handle, stopped.clone())).collect();
+                    return Err((reason, replies));
                 }
             }
             count = count.saturating_add(1);
@@ -142,25 +117,22 @@ impl<R> Partition<R> {
             }
         }
         applied.is_moved = PartitionRow { time: machine.row().time, ..before } != *machine.row();
-        let rest = entries.iter().skip(count).map(|entry| entry.body.clone());
-        let mut rest: Vec<_> = rest.zip(handles).collect();
-        if planted::is(Bug::PutBackTurned) {
-            rest.reverse();
-        }
-        for waiting in rest.into_iter().rev() {
-            self.queue.push_front(waiting);
+        self.entries.drain(..count);
+        if planted::is(Bug::BacklogReversed) {
+            self.entries.make_contiguous().reverse();
+            self.handles.make_contiguous().reverse();
         }
         Ok(applied)
     }
 
     /// Writes what was applied, and with it the numbers that wait for a checkpoint.
-    fn commit(&mut self, now: Time, applied: Applied<R>) -> Step<R> {
+    fn commit(&mut self, now: Time, applied: Applied<R>) -> Batch<R> {
         let Applied { replies, mut writes, mut tickets, nodes, wake, is_moved } = applied;
         if writes.is_empty() && !is_moved {
             self.writes = writes;
             // Refusals and repetitions change nothing, but wait for what they were decided on.
             return match planted::is(Bug::RefusalBeforeSync) {
-                true => Step { replies, has_more: !self.queue.is_empty(), ..Step::idle() },
+                true => Batch { replies, has_more: !self.entries.is_empty(), ..Batch::idle() },
                 false => self.fly(replies, wake),
             };
         }
@@ -196,28 +168,25 @@ impl<R> Partition<R> {
     }
 
     /// A commit of the numbers alone: when idle, after reading the log, on shutdown.
-    pub(super) fn commit_checkpoint(&mut self, now: Time) -> Step<R> {
-        let mut batch = Batch::new();
+    pub(super) fn commit_checkpoint(&mut self, now: Time) -> Batch<R> {
+        let mut batch = WriteBatch::new();
         self.want_checkpoint();
         let checkpoint = self.take_checkpoint(now, &mut batch);
         let committed = self.tables.store.commit(batch);
         self.report_checkpoint(now, checkpoint, committed.is_ok());
         match committed {
             // Nobody waits for it, so it needs no sync: a lost one costs a longer reading of the log.
-            Ok(()) => Step::idle(),
+            Ok(()) => Batch::idle(),
             Err(error) => match error.outcome() {
                 // The numbers wait for the next one.
-                CommitOutcome::NotWritten => Step::idle(),
-                CommitOutcome::Unknown => {
-                    let replies = self.stop(Reason::Store { what: causes(&error) });
-                    Step { replies, ..Step::idle() }
-                }
+                CommitOutcome::NotWritten => Batch::idle(),
+                CommitOutcome::Unknown => self.fault(Reason::Store { what: causes(&error) }),
             },
         }
     }
 
     /// Adds the numbers that wait for a checkpoint to a batch, if it is time.
-    fn take_checkpoint(&mut self, now: Time, batch: &mut Batch) -> Option<Checkpoint> {
+    fn take_checkpoint(&mut self, now: Time, batch: &mut WriteBatch) -> Option<Checkpoint> {
         if !self.is_checkpoint_due(now) {
             return None;
         }
@@ -238,7 +207,7 @@ impl<R> Partition<R> {
         };
         let head = CheckpointHead { epoch: Epoch(0), through };
         if planted::is(Bug::CheckpointHeadFirst) {
-            let mut alone = Batch::new();
+            let mut alone = WriteBatch::new();
             alone.put(numbers, head_key(prefix), head.encode());
             tables.store.commit(alone).ok();
         }
@@ -278,91 +247,73 @@ impl<R> Partition<R> {
     }
 
     /// What was committed waits for the disk.
-    pub(super) fn fly(&mut self, replies: Replies<R>, wake: Wake) -> Step<R> {
+    pub(super) fn fly(&mut self, replies: Replies<R>, wake: Wake) -> Batch<R> {
         let row = self.machine().row();
         let (offset, time) = (row.offset, row.time);
         let snapshot = match self.tables.store.snapshot() {
             Ok(snapshot) => Arc::from(snapshot),
             Err(error) => {
                 let what = causes(&error);
-                let unknown = Reply::Unknown { why: what.clone() };
-                let replies = replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
-                let mut replies: Vec<_> = replies.collect();
-                replies.extend(self.stop(Reason::Store { what }));
-                return Step { replies, ..Step::idle() };
+                let replies = answered(replies, &Reply::Unknown { why: what.clone() });
+                return self.fault_after(Reason::Store { what }, replies);
             }
         };
         let Wake { mut touched, messages } = wake;
         touched.sort_unstable();
         touched.dedup();
-        self.in_flight = self.in_flight.saturating_add(1);
         let view = View { snapshot, offset, time, damage: None };
         let (early, replies) = match planted::is(Bug::AnswerBeforeSync) {
             true => (replies, Vec::new()),
             false => (Vec::new(), replies),
         };
         let flight = Some(Flight { replies, touched, messages, view, begins: false });
-        Step { replies: early, flight, has_more: !self.queue.is_empty() || self.has_more_due }
+        Batch { replies: early, flight, has_more: !self.entries.is_empty(), dropped: None }
     }
 
     /// A commit did not happen, or may not have.
-    fn not_committed(&mut self, now: Time, error: &CommitError, replies: Replies<R>) -> Step<R> {
+    fn not_committed(&mut self, now: Time, error: &CommitError, replies: Replies<R>) -> Batch<R> {
         let why = causes(error);
-        let answer = |reply: &Reply| {
-            let replies = replies.into_iter().map(|(handle, _)| (handle, reply.clone()));
-            replies.collect::<Vec<_>>()
-        };
-        let replies = match error {
+        let stopped = |reason: &Reason| Reply::Stopped(reason.clone());
+        let (reply, reason) = match error {
             CommitError::Condition(condition) => {
                 let reason = Reason::Violation { what: condition.to_string() };
-                let mut replies = answer(&Reply::Stopped(reason.clone()));
-                replies.extend(self.stop(reason));
-                replies
+                (stopped(&reason), reason)
             }
             CommitError::Failed(_) => {
                 let reply = match planted::is(Bug::FailedIsNotWritten) {
                     true => Reply::NotWritten { why: why.clone() },
                     false => Reply::Unknown { why: why.clone() },
                 };
-                let mut replies = answer(&reply);
-                replies.extend(self.stop(Reason::Store { what: why }));
-                replies
+                (reply, Reason::Store { what: why })
             }
             CommitError::Poisoned(_) => {
                 let reason = Reason::Store { what: why };
-                let mut replies = answer(&Reply::Stopped(reason.clone()));
-                replies.extend(self.stop(reason));
-                replies
+                (stopped(&reason), reason)
             }
             // Nothing was written. A row that a condition is about is damaged, and stays so.
             CommitError::Unchecked(unread) => {
                 let reason = failed(unread);
-                let mut replies = answer(&Reply::Stopped(reason.clone()));
-                replies.extend(self.stop(reason));
-                replies
+                (stopped(&reason), reason)
             }
             CommitError::TooLarge(_) => {
-                let reply = Reply::NotWritten { why };
-                let replies = answer(&reply);
-                self.start_over(now, reply, replies)
+                return self.start_over(now, Reply::NotWritten { why }, replies);
             }
             CommitError::Full { free_bytes, reserve_bytes } => {
                 let (free_bytes, reserve_bytes) = (*free_bytes, *reserve_bytes);
                 let reply = Reply::Busy(Busy::DiskFull { free_bytes, reserve_bytes });
-                let replies = answer(&reply);
-                self.start_over(now, reply, replies)
+                return self.start_over(now, reply, replies);
             }
         };
-        let has_more = matches!(self.phase, Phase::Actualizing(_));
-        Step { replies, flight: None, has_more }
+        self.fault_after(reason, answered(replies, &reply))
     }
 
-    /// The machine is ahead of what is stored, so it is thrown away. What is queued gets the same answer.
-    fn start_over(&mut self, now: Time, reply: Reply, mut replies: Replies<R>) -> Replies<R> {
-        let queued = self.restart().into_iter();
-        replies.extend(queued.map(|(handle, _)| (handle, reply.clone())));
-        self.failed = Some((now, reply));
-        replies
+    /// The machine is ahead of what is stored, so it is dropped. What is queued gets the same
+    /// answer.
+    fn start_over(&mut self, now: Time, reply: Reply, replies: Replies<R>) -> Batch<R> {
+        let mut replies = answered(replies, &reply);
+        replies.extend(self.restart(&reply));
+        self.failed = Some((now, reply.clone()));
+        Batch { replies, has_more: true, dropped: Some(reply), ..Batch::idle() }
     }
 
     fn machine(&mut self) -> &mut Machine {
@@ -373,6 +324,11 @@ impl<R> Partition<R> {
             }
         }
     }
+}
+
+/// The same requests with another answer.
+fn answered<R>(replies: Replies<R>, reply: &Reply) -> Replies<R> {
+    replies.into_iter().map(|(handle, _)| (handle, reply.clone())).collect()
 }
 
 /// Everything that the entries will read.

@@ -8,12 +8,14 @@ use seriatim_codec::{
     events_prefix, head_key,
 };
 use seriatim_core::Machine;
+use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Progress, Row, RowKey, RowsRead, Series};
 use seriatim_storage::{KeyRange, ReadError, Scan, ScanError};
 use seriatim_types::{Event, PartitionOffset, Time};
 
 use super::commit::Wake;
-use super::{Partition, Phase, Step};
+use super::{Applier, Batch, PAUSE, Phase};
+use crate::partition::has_passed;
 use crate::reply::Reason;
 use crate::tables::Tables;
 
@@ -32,17 +34,21 @@ impl Reading {
     }
 }
 
-impl<R> Partition<R> {
+impl<R> Applier<R> {
     /// Reads the next part of the log. With the last one, the partition serves.
-    pub(super) fn actualize(&mut self, now: Time) -> Step<R> {
-        let idle = Step { has_more: true, ..Step::idle() };
+    pub(in crate::partition) fn actualize(&mut self, now: Time) -> Batch<R> {
+        // What made a commit fail lasts a while, such as a full disk.
+        let is_paused = self
+            .failed
+            .as_ref()
+            .is_some_and(|(at, _)| !has_passed(*at, now, PAUSE) || planted::is(Bug::PauseForEver));
+        if is_paused {
+            return Batch::idle();
+        }
         match self.read_part() {
-            Ok(false) => idle,
+            Ok(false) => Batch { has_more: true, ..Batch::idle() },
             Ok(true) => self.serve(now),
-            Err(reason) => {
-                let replies = self.stop(reason);
-                Step { replies, ..Step::idle() }
-            }
+            Err(reason) => self.fault(reason),
         }
     }
 
@@ -78,7 +84,7 @@ impl<R> Partition<R> {
     }
 
     /// The whole log was read.
-    fn serve(&mut self, now: Time) -> Step<R> {
+    fn serve(&mut self, now: Time) -> Batch<R> {
         let Phase::Actualizing(reading) = &mut self.phase else {
             unreachable!("only a partition that actualizes begins to serve")
         };
@@ -89,9 +95,9 @@ impl<R> Partition<R> {
             return checkpointed;
         }
         // What was found may not be on the disk yet: the process may have died before its sync.
-        let mut step = self.fly(Vec::new(), Wake::default());
-        step.flight.iter_mut().for_each(|flight| flight.begins = true);
-        step
+        let mut batch = self.fly(Vec::new(), Wake::default());
+        batch.flight.iter_mut().for_each(|flight| flight.begins = true);
+        batch
     }
 }
 

@@ -17,6 +17,7 @@
 //!                 │ prefix 10 │ 11 │ app u32 │ partition u16 │ number u64 │     to be sent there
 //!                 │ prefix 10 │ 12 │ app u32 │ partition u16 │            the last of these
 //!                 │ prefix 10 │ 13 │ workspace u64 │                      definitions of an app
+//!                 │ prefix 10 │ 16 │                                      its position
 //!  tree           │ prefix 10 │ 14 │ workspace u64 │ level u8 │ index u64 │
 //! ```
 //!
@@ -49,6 +50,7 @@ const OUTBOX: u8 = 0x11;
 const OUTBOX_HEAD: u8 = 0x12;
 const APP: u8 = 0x13;
 const TREE_NODE: u8 = 0x14;
+const POSITION: u8 = 0x16;
 
 /// The key of an event.
 #[must_use]
@@ -228,6 +230,12 @@ pub fn decode_idempotency_key(key: &[u8]) -> Result<(WorkspaceId, ClientId, Key)
 #[must_use]
 pub fn partition_key(prefix: PartitionPrefix) -> KeyBytes {
     key(prefix, PARTITION, &[])
+}
+
+/// The key of how far a partition has applied its group's log.
+#[must_use]
+pub fn position_key(prefix: PartitionPrefix) -> KeyBytes {
+    key(prefix, POSITION, &[])
 }
 
 /// The key of the definitions that a partition goes by.

@@ -36,8 +36,8 @@ pub use keys::{
     decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key, definitions_key,
     entities_prefix, entity_key, event_key, events_prefix, expiries_prefix, expiry_key,
     idempotency_key, inbox_key, outbox_head_key, outbox_key, outbox_prefix, partition_key,
-    record_key, record_of_kind_key, records_of_kind_prefix, tree_node_key, workspace_log_key,
-    workspace_log_prefix, workspace_name_key, workspace_row_key,
+    position_key, record_key, record_of_kind_key, records_of_kind_prefix, tree_node_key,
+    workspace_log_key, workspace_log_prefix, workspace_name_key, workspace_row_key,
 };
 pub use number_rows::{
     CheckpointHead, NumberRowError, SeriesLast, client_key, decode_row, encode_row, head_key,

@@ -15,10 +15,12 @@
 //!                2 offset        uint64, absent      5 names         uint64
 //!                                without one
 //!                3 keys          uint64
+//!  PositionRow   1 index         uint64              2 entries       uint32
 //! ```
 
 use seriatim_types::{
-    EntityRow, KeyRow, KindId, Number, PartitionOffset, PartitionRow, RecordRow, WorkspaceRow,
+    EntityRow, KeyRow, KindId, LogIndex, Number, PartitionOffset, PartitionRow, Position,
+    PositionRow, RecordRow, WorkspaceRow,
 };
 
 use crate::DecodeError;
@@ -109,6 +111,22 @@ impl Message for WorkspaceRow {
             name: from.optional_name(2)?,
             unknown: from.unknown()?,
         })
+    }
+}
+
+impl Message for PositionRow {
+    const NAME: &'static str = "PositionRow";
+
+    fn write(&self, to: &mut Writer) {
+        to.integer(1, self.position.index.0);
+        to.integer(2, self.position.entries);
+        to.unknown(&self.unknown);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let index = LogIndex(from.integer(1)?);
+        let position = Position { index, entries: from.integer(2)? };
+        Ok(Self { position, unknown: from.unknown()? })
     }
 }
 

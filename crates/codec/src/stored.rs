@@ -9,7 +9,8 @@
 
 use bytes::Bytes;
 use seriatim_types::{
-    Definition, Definitions, EntityRow, Entry, Event, KeyRow, PartitionRow, RecordRow, WorkspaceRow,
+    Definition, Definitions, EntityRow, Entry, Event, KeyRow, PartitionRow, PositionRow, RecordRow,
+    WorkspaceRow,
 };
 
 use crate::wire::{Message, Reader, Writer};
@@ -56,6 +57,7 @@ stored!(
     KeyRow,
     WorkspaceRow,
     PartitionRow,
+    PositionRow,
     Definitions,
     Definition,
     Entry

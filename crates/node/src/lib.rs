@@ -48,6 +48,6 @@ pub mod parts {
     pub use crate::delivery::{Next, after, outbox_of};
     pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
     pub use crate::newest_time::newest_time;
-    pub use crate::partition::{Held, Observer, causes};
+    pub use crate::partition::{Applier, Held, Observer, causes};
     pub use crate::shared::Shared;
 }

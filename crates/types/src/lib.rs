@@ -42,6 +42,8 @@ pub use keys::{Fingerprint, Hash, Key};
 pub use names::{EntityKey, FieldName, Name, is_dots, utf16_order};
 pub use numbers::{Epoch, NUMBER_MAX, Number, PartitionOffset, Time, Year};
 pub use receipt::{Inclusion, Receipt};
-pub use rows::{EntityRow, KeyRow, PartitionRow, RecordRow, WorkspaceRow};
+pub use rows::{
+    EntityRow, KeyRow, LogIndex, PartitionRow, Position, PositionRow, RecordRow, WorkspaceRow,
+};
 pub use step::Step;
 pub use template::{Filler, Hole, NumberDrawn, Shown, Template};

@@ -75,6 +75,29 @@ pub struct WorkspaceRow {
     pub unknown: Unknown,
 }
 
+/// How far a partition has applied its group's log: so many entries of the payload at an index, all
+/// of those before it, and nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position {
+    /// The payload.
+    pub index: LogIndex,
+    /// How many of its entries.
+    pub entries: u32,
+}
+
+/// Where a payload stands in the replicated log of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogIndex(pub u64);
+
+/// A position, as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionRow {
+    /// The position.
+    pub position: Position,
+    /// Fields of a later version, as they were read.
+    pub unknown: Unknown,
+}
+
 /// What a partition knows of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PartitionRow {

@@ -8,7 +8,7 @@ use seriatim_codec::{
     decode_expiry_key, decode_idempotency_key, decode_outbox_key, decode_record_of_kind_key,
     decode_workspace_log_key, definitions_key, entities_prefix, entity_key, event_key,
     event_numbers_key, events_prefix, expiries_prefix, expiry_key, head_key, idempotency_key,
-    inbox_key, outbox_head_key, outbox_key, outbox_prefix, partition_key, record_key,
+    inbox_key, outbox_head_key, outbox_key, outbox_prefix, partition_key, position_key, record_key,
     record_of_kind_key, records_of_kind_prefix, tree_node_key, workspace_key, workspace_log_key,
     workspace_log_prefix, workspace_name_key, workspace_row_key,
 };
@@ -20,7 +20,7 @@ use crate::strategies;
 
 const WORKSPACE: WorkspaceId = WorkspaceId((1 << 40) + 2);
 
-fn all() -> [(&'static str, KeyBytes); 16] {
+fn all() -> [(&'static str, KeyBytes); 17] {
     let (at, id) = (prefix(), number(200_019));
     let expires_at = Time(1_798_761_600_000);
     [
@@ -40,6 +40,7 @@ fn all() -> [(&'static str, KeyBytes); 16] {
         ("last message to partition 3 of app 9", outbox_head_key(at, neighbour())),
         ("definitions of an app", app_key(at, WORKSPACE)),
         ("node 5 of level 2", tree_node_key(at, WORKSPACE, 2, 5)),
+        ("position", position_key(at)),
     ]
 }
 
@@ -73,7 +74,7 @@ fn every_kind_of_key_has_a_tag_of_its_own() {
     let newer = all();
     let keys = older.iter().map(Vec::as_slice).chain(newer.iter().map(|(_, key)| key.as_ref()));
     let tags: BTreeSet<u8> = keys.map(|key| key[prefix().encode().len()]).collect();
-    assert_eq!(tags, (0x01..=0x14).collect());
+    assert_eq!(tags, (0x01..=0x14).chain([0x16]).collect());
 }
 
 #[test]

@@ -21,12 +21,14 @@ proptest! {
         key in strategies::key_row(),
         workspace in strategies::workspace_row(),
         partition in strategies::partition_row(),
+        position in strategies::position_row(),
     ) {
         check(&record)?;
         check(&entity)?;
         check(&key)?;
         check(&workspace)?;
         check(&partition)?;
+        check(&position)?;
     }
 
     #[test]

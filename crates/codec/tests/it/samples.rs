@@ -6,11 +6,11 @@ use seriatim_types::{
     AppId, AppSettings, Body, Change, ClientId, Command, CommandChange, CommandEvent,
     CommandLimits, Condition, Declare, Define, DefineRequest, Definition, Definitions, Delivered,
     Delivery, DueEntity, DueKey, EntityKey, EntityRow, Entry, Event, FieldName, Filler,
-    Fingerprint, Hole, Incarnation, Key, KeyRow, KindDefinition, KindId, Message, Name, Number,
-    NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow, RecordClass,
-    RecordDefinition, RecordIdScheme, RecordRow, Reset, Retention, SequenceDefinition, SequenceId,
-    Shown, Template, Tick, Time, TrustLevel, Unknown, WorkspaceId, WorkspaceRef, WorkspaceRow,
-    Year,
+    Fingerprint, Hole, Incarnation, Key, KeyRow, KindDefinition, KindId, LogIndex, Message, Name,
+    Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow,
+    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordRow, Reset,
+    Retention, SequenceDefinition, SequenceId, Shown, Template, Tick, Time, TrustLevel, Unknown,
+    WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
 };
 
 /// A sample of some stored type that has forgotten which.
@@ -46,6 +46,7 @@ pub(crate) fn rows() -> Vec<Sample> {
         sample("workspace with a name", &workspace_row(7, Some("store-1"))),
         sample("partition before its first entry", &PartitionRow::default()),
         sample("partition", &partition_row()),
+        sample("position", &position_row()),
     ]
 }
 
@@ -313,6 +314,11 @@ fn partition_row() -> PartitionRow {
         names: 12,
         unknown: Unknown::default(),
     }
+}
+
+fn position_row() -> PositionRow {
+    let position = Position { index: LogIndex(7_001), entries: 12 };
+    PositionRow { position, unknown: Unknown::default() }
 }
 
 fn app_settings(

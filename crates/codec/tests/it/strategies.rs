@@ -11,11 +11,11 @@ use seriatim_types::{
     AppId, AppSettings, Body, Change, ClientId, Command, CommandChange, CommandEvent,
     CommandLimits, Condition, Declare, Define, DefineRequest, Definition, Definitions, Delivered,
     Delivery, DueEntity, DueKey, EntityKey, EntityRow, Entry, Event, FieldName, Filler,
-    Fingerprint, Hole, Key, KeyRow, KindDefinition, KindId, Message, NUMBER_MAX, Name, Number,
-    NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow, RecordClass,
-    RecordDefinition, RecordIdScheme, RecordRow, Reset, Retention, SequenceDefinition, SequenceId,
-    Shown, Template, Tick, Time, TrustLevel, Unknown, WorkspaceId, WorkspaceRef, WorkspaceRow,
-    Year,
+    Fingerprint, Hole, Key, KeyRow, KindDefinition, KindId, LogIndex, Message, NUMBER_MAX, Name,
+    Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow,
+    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordRow, Reset,
+    Retention, SequenceDefinition, SequenceId, Shown, Template, Tick, Time, TrustLevel, Unknown,
+    WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
 };
 
 pub(crate) fn event() -> BoxedStrategy<Event> {
@@ -100,6 +100,13 @@ pub(crate) fn partition_row() -> impl Strategy<Value = PartitionRow> {
             unknown,
         },
     )
+}
+
+pub(crate) fn position_row() -> impl Strategy<Value = PositionRow> {
+    (integer(), any::<u32>(), unknown()).prop_map(|(index, entries, unknown)| PositionRow {
+        position: Position { index: LogIndex(index), entries },
+        unknown,
+    })
 }
 
 pub(crate) fn definitions() -> impl Strategy<Value = Definitions> {

@@ -40,10 +40,10 @@ use crate::damage::Damage;
 use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
 
-use applier::{Applier, Batch};
+use applier::Batch;
 use proposer::Proposer;
 
-pub use applier::causes;
+pub use applier::{Applier, causes};
 pub(crate) use applier::{failed, unusable};
 
 /// One partition, its two halves joined. `R` is whatever its driver answers a request by.

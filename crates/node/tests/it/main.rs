@@ -13,6 +13,7 @@ mod faults;
 mod gate;
 mod load;
 mod node;
+mod ordered;
 mod reads;
 mod subscriptions;
 mod trust;

@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use bytes::Bytes;
 use seriatim_codec::{
     CheckpointHead, PartitionPrefix, Stored, Table as RowTable, decode_row, event_key,
-    events_prefix, head_key,
+    events_prefix, head_key, position_key,
 };
 use seriatim_core::Machine;
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Progress, Row, RowKey, RowsRead, Series};
 use seriatim_storage::{KeyRange, ReadError, Scan, ScanError};
-use seriatim_types::{Event, PartitionOffset, Time};
+use seriatim_types::{Event, PartitionOffset, Position, PositionRow, Time};
 
 use super::commit::Wake;
 use super::{Applier, Batch, PAUSE, Phase};
@@ -23,6 +23,8 @@ use crate::tables::Tables;
 #[derive(Default)]
 pub(super) struct Reading {
     machine: Option<Machine>,
+    /// How far a replicated log was applied.
+    position: Option<Position>,
     /// The last event that was taken in, or that the checkpoint covers.
     through: Option<PartitionOffset>,
     progress: Progress,
@@ -89,6 +91,7 @@ impl<R> Applier<R> {
             unreachable!("only a partition that actualizes begins to serve")
         };
         let machine = reading.machine.take().expect("the log was read");
+        self.position = reading.position;
         self.phase = Phase::Serving(Box::new(machine));
         let checkpointed = self.commit_checkpoint(now);
         if matches!(self.phase, Phase::Stopped(_)) {
@@ -110,14 +113,18 @@ fn open(
     let row = Machine::partition_row_id(prefix);
     let definitions = Machine::definitions_row_id(prefix);
     let head = head_key(prefix);
+    let position = position_key(prefix);
     let keys = [
         tables.place(&row),
         tables.place(&definitions),
         (tables.handle(RowTable::Numbers), head.as_slice()),
+        (tables.handle(RowTable::Partition), &position),
     ];
     let stored = tables.store.get_many(&keys).map_err(|error| failed(&error))?;
-    let [row, definitions, head] =
-        <[Option<Bytes>; 3]>::try_from(stored).expect("three were asked");
+    let [row, definitions, head, position] =
+        <[Option<Bytes>; 4]>::try_from(stored).expect("four were asked");
+    let position = position.map(|bytes| PositionRow::from_bytes(&bytes)).transpose();
+    let position = position.map_err(|error| unusable(&error))?.map(|row| row.position);
     let row = row.map(|bytes| Stored::from_bytes(&bytes)).transpose();
     let definitions = definitions.map(|bytes| Stored::from_bytes(&bytes)).transpose();
     let head = head.map(|bytes| CheckpointHead::decode(&bytes)).transpose();
@@ -130,7 +137,8 @@ fn open(
     let total = count(machine.row().offset).saturating_sub(count(through));
     let resumed = machine.sequencer_mut().resume(through, total);
     resumed.expect("a new sequencer has read nothing");
-    Ok(Reading { machine: Some(machine), through, progress: Progress { done: 0, total } })
+    let progress = Progress { done: 0, total };
+    Ok(Reading { machine: Some(machine), position, through, progress })
 }
 
 fn read_events(

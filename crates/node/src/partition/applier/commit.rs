@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use seriatim_codec::{
-    CheckpointHead, PartitionPrefix, Table as RowTable, encode_row, head_key, tree_node_key,
+    CheckpointHead, PartitionPrefix, Stored as _, Table as RowTable, encode_row, head_key,
+    position_key, tree_node_key,
 };
-use seriatim_core::{Effects, Machine, Outgoing, RowChange, RowId, Rows, TreeNode, Write};
+use seriatim_core::{Effects, Machine, Outcome, Outgoing, RowChange, RowId, Rows, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch as WriteBatch, CommitError, Outcome as CommitOutcome};
-use seriatim_types::{Body, Entry, Epoch, PartitionRow, Time, WorkspaceId};
+use seriatim_types::{
+    Body, Entry, Epoch, PartitionRow, Position, PositionRow, Time, Unknown, WorkspaceId,
+};
 
 use super::actualize::{failed, number_key, read_numbers, unusable};
-use super::{Applier, Batch, Phase, causes};
+use super::{Applier, Batch, Phase, Waiting, causes};
 use crate::absent_keys::Look;
 use crate::partition::{Flight, Replies, View, has_passed};
 use crate::reply::{Busy, Reason, Reply};
@@ -27,8 +30,9 @@ use crate::writes::batch_of;
 const KEPT_WRITES_MAX: usize = 2048;
 
 /// What was applied and waits to be committed.
-struct Applied<R> {
-    replies: Replies<R>,
+struct Applied {
+    /// What each entry came to.
+    outcomes: Vec<Outcome>,
     writes: Vec<Write>,
     tickets: Vec<Ticket>,
     nodes: Vec<TreeNode>,
@@ -36,6 +40,8 @@ struct Applied<R> {
     /// Whether the partition's own row has changed, apart from its time: a tick may find that keys
     /// are gone already, which writes nothing but how far was looked.
     is_moved: bool,
+    /// The position of the last entry.
+    position: Option<Position>,
 }
 
 /// Who is told once a commit is durable.
@@ -45,17 +51,17 @@ pub(super) struct Wake {
     messages: Vec<Outgoing>,
 }
 
-impl<R> Applied<R> {
+impl Applied {
     /// Nothing yet, with room for writes and what so many entries come to.
     fn new(writes: Vec<Write>, entries: usize) -> Self {
-        let (replies, tickets) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
+        let (outcomes, tickets) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
         let (nodes, wake) = (Vec::new(), Wake::default());
-        Self { replies, writes, tickets, nodes, wake, is_moved: false }
+        Self { outcomes, writes, tickets, nodes, wake, is_moved: false, position: None }
     }
 
-    fn add(&mut self, handle: Option<R>, effects: Effects) {
+    fn add(&mut self, effects: Effects) {
         let Effects { outcome, writes, events, nodes, messages, ticket } = effects;
-        self.replies.extend(handle.map(|handle| (handle, Reply::Applied(outcome))));
+        self.outcomes.push(outcome);
         self.writes.extend(writes);
         self.tickets.extend(ticket);
         self.nodes.extend(nodes);
@@ -68,18 +74,29 @@ impl<R> Applied<R> {
 impl<R> Applier<R> {
     /// Applies what is in the backlog, up to one commit.
     pub(in crate::partition) fn commit_next(&mut self, now: Time) -> Batch<R> {
+        self.pass_over();
         if self.entries.is_empty() {
             let is_due = self.is_checkpoint_due(now) && !self.is_idle();
             return if is_due { self.commit_checkpoint(now) } else { Batch::idle() };
         }
         match self.apply() {
             Ok(applied) => self.commit(now, applied),
-            Err((reason, replies)) => self.fault_after(reason, replies),
+            Err(reason) => self.fault(reason),
+        }
+    }
+
+    /// Drops payloads that a replicated log gives again after a start.
+    fn pass_over(&mut self) {
+        let is_applied = |it: &Waiting<R>| it.position.is_some() && it.position <= self.position;
+        let count = self.waiting.iter().take_while(|it| is_applied(it)).count();
+        if count > 0 {
+            self.entries.drain(..count);
+            self.waiting.drain(..count);
         }
     }
 
     /// Applies entries one by one. Those that do not fit into one commit stay in the backlog.
-    fn apply(&mut self) -> Result<Applied<R>, (Reason, Replies<R>)> {
+    fn apply(&mut self) -> Result<Applied, Reason> {
         let Phase::Serving(machine) = &mut self.phase else {
             unreachable!("only a partition that serves applies entries")
         };
@@ -88,48 +105,35 @@ impl<R> Applier<R> {
         let together = Machine::fetched_together(entries);
         let entries = entries.get(..together).expect("a part of them");
         let fetched = fetch(&self.tables, &mut self.cache, self.prefix, machine, entries);
-        let (mut rows, numbers) = fetched.map_err(|reason| (reason, Vec::new()))?;
+        let (mut rows, numbers) = fetched?;
         let before = machine.row().clone();
         let mut applied = Applied::new(std::mem::take(&mut self.writes), entries.len());
         let mut bytes = 0_usize;
-        let mut count = 0_usize;
         for entry in entries {
-            match machine.apply(entry, &mut rows, &numbers) {
-                Ok(effects) => {
-                    bytes = bytes.saturating_add(size_of_writes(&effects.writes));
-                    if let Some(observer) = &mut self.observer {
-                        observer(entry, &effects);
-                    }
-                    let handle = self.handles.pop_front();
-                    applied.add(handle.expect("each entry has its place for a handle"), effects);
-                }
-                Err(fault) => {
-                    let reason = unusable(&fault);
-                    let stopped = Reply::Stopped(reason.clone());
-                    let waiting = applied.replies.into_iter();
-                    let replies = waiting.map(|(handle, _)| (handle, stopped.clone())).collect();
-                    return Err((reason, replies));
-                }
+            let effects = machine.apply(entry, &mut rows, &numbers);
+            let effects = effects.map_err(|fault| unusable(&fault))?;
+            bytes = bytes.saturating_add(size_of_writes(&effects.writes));
+            if let Some(observer) = &mut self.observer {
+                observer(entry, &effects);
             }
-            count = count.saturating_add(1);
+            applied.add(effects);
             if bytes >= self.settings.commit_bytes {
                 break;
             }
         }
+        let last = applied.outcomes.len().checked_sub(1).and_then(|last| self.waiting.get(last));
+        applied.position = last.and_then(|it| it.position);
         applied.is_moved = PartitionRow { time: machine.row().time, ..before } != *machine.row();
-        self.entries.drain(..count);
-        if planted::is(Bug::BacklogReversed) {
-            self.entries.make_contiguous().reverse();
-            self.handles.make_contiguous().reverse();
-        }
         Ok(applied)
     }
 
     /// Writes what was applied, and with it the numbers that wait for a checkpoint.
-    fn commit(&mut self, now: Time, applied: Applied<R>) -> Batch<R> {
-        let Applied { replies, mut writes, mut tickets, nodes, wake, is_moved } = applied;
-        if writes.is_empty() && !is_moved {
+    fn commit(&mut self, now: Time, applied: Applied) -> Batch<R> {
+        let Applied { outcomes, mut writes, mut tickets, nodes, wake, is_moved, position } =
+            applied;
+        if writes.is_empty() && !is_moved && position.is_none() {
             self.writes = writes;
+            let replies = self.replies(outcomes);
             // Refusals and repetitions change nothing, but wait for what they were decided on.
             return match planted::is(Bug::RefusalBeforeSync) {
                 true => Batch { replies, has_more: !self.entries.is_empty(), ..Batch::idle() },
@@ -144,6 +148,11 @@ impl<R> Applier<R> {
         if writes.capacity() <= KEPT_WRITES_MAX {
             self.writes = writes;
         }
+        if let Some(position) = position {
+            let row = PositionRow { position, unknown: Unknown::default() };
+            let table = self.tables.handle(RowTable::Partition);
+            batch.put(table, position_key(self.prefix).to_vec(), row.to_bytes());
+        }
         let checkpoint = self.take_checkpoint(now, &mut batch);
         let mut committed = self.tables.store.commit(batch);
         if planted::is(Bug::PartitionRowLater) && committed.is_ok() {
@@ -154,7 +163,7 @@ impl<R> Applier<R> {
         if let Err(error) = committed
             && !planted::is(Bug::CommitErrorSwallowed)
         {
-            return self.not_committed(now, &error, replies);
+            return self.not_committed(now, &error, outcomes.len());
         }
         if planted::is(Bug::FlushBackwards) {
             tickets.reverse();
@@ -164,7 +173,24 @@ impl<R> Applier<R> {
             flushed.expect("transactions are flushed in their order");
         }
         self.nodes.extend(nodes);
+        self.position = position.or(self.position);
+        let replies = self.replies(outcomes);
         self.fly(replies, wake)
+    }
+
+    /// The oldest entries are committed, and these are their outcomes.
+    fn replies(&mut self, outcomes: Vec<Outcome>) -> Replies<R> {
+        let count = outcomes.len();
+        self.entries.drain(..count);
+        if planted::is(Bug::BacklogReversed) {
+            self.entries.make_contiguous().reverse();
+            self.waiting.make_contiguous().get_mut(count..).expect("the rest").reverse();
+        }
+        let waiting = self.waiting.drain(..count).zip(outcomes);
+        let reply = |(it, outcome): (Waiting<R>, _)| Some((it.handle?, Reply::Applied(outcome)));
+        let mut replies = Vec::with_capacity(count);
+        replies.extend(waiting.filter_map(reply));
+        replies
     }
 
     /// A commit of the numbers alone: when idle, after reading the log, on shutdown.
@@ -254,7 +280,9 @@ impl<R> Applier<R> {
             Ok(snapshot) => Arc::from(snapshot),
             Err(error) => {
                 let what = causes(&error);
-                let replies = answered(replies, &Reply::Unknown { why: what.clone() });
+                let unknown = Reply::Unknown { why: what.clone() };
+                let replies = replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
+                let replies = replies.collect();
                 return self.fault_after(Reason::Store { what }, replies);
             }
         };
@@ -270,48 +298,36 @@ impl<R> Applier<R> {
         Batch { replies: early, flight, has_more: !self.entries.is_empty(), dropped: None }
     }
 
-    /// A commit did not happen, or may not have.
-    fn not_committed(&mut self, now: Time, error: &CommitError, replies: Replies<R>) -> Batch<R> {
+    /// A commit of so many entries did not happen, or may not have.
+    fn not_committed(&mut self, now: Time, error: &CommitError, count: usize) -> Batch<R> {
         let why = causes(error);
-        let stopped = |reason: &Reason| Reply::Stopped(reason.clone());
-        let (reply, reason) = match error {
-            CommitError::Condition(condition) => {
-                let reason = Reason::Violation { what: condition.to_string() };
-                (stopped(&reason), reason)
-            }
+        let reason = match error {
+            CommitError::Condition(condition) => Reason::Violation { what: condition.to_string() },
             CommitError::Failed(_) => {
                 let reply = match planted::is(Bug::FailedIsNotWritten) {
                     true => Reply::NotWritten { why: why.clone() },
                     false => Reply::Unknown { why: why.clone() },
                 };
-                (reply, Reason::Store { what: why })
+                let replies = self.answer(count, &reply);
+                return self.fault_after(Reason::Store { what: why }, replies);
             }
-            CommitError::Poisoned(_) => {
-                let reason = Reason::Store { what: why };
-                (stopped(&reason), reason)
-            }
+            CommitError::Poisoned(_) => Reason::Store { what: why },
             // Nothing was written. A row that a condition is about is damaged, and stays so.
-            CommitError::Unchecked(unread) => {
-                let reason = failed(unread);
-                (stopped(&reason), reason)
-            }
-            CommitError::TooLarge(_) => {
-                return self.start_over(now, Reply::NotWritten { why }, replies);
-            }
+            CommitError::Unchecked(unread) => failed(unread),
+            CommitError::TooLarge(_) if self.is_ordered() => Reason::Unready { what: why },
+            CommitError::TooLarge(_) => return self.start_over(now, Reply::NotWritten { why }),
             CommitError::Full { free_bytes, reserve_bytes } => {
                 let (free_bytes, reserve_bytes) = (*free_bytes, *reserve_bytes);
-                let reply = Reply::Busy(Busy::DiskFull { free_bytes, reserve_bytes });
-                return self.start_over(now, reply, replies);
+                let full = Busy::DiskFull { free_bytes, reserve_bytes };
+                return self.start_over(now, Reply::Busy(full));
             }
         };
-        self.fault_after(reason, answered(replies, &reply))
+        self.fault(reason)
     }
 
-    /// The machine is ahead of what is stored, so it is dropped. What is queued gets the same
-    /// answer.
-    fn start_over(&mut self, now: Time, reply: Reply, replies: Replies<R>) -> Batch<R> {
-        let mut replies = answered(replies, &reply);
-        replies.extend(self.restart(&reply));
+    /// The machine is ahead of what is stored, so it is dropped. What is queued gets the answer.
+    fn start_over(&mut self, now: Time, reply: Reply) -> Batch<R> {
+        let replies = self.restart(&reply);
         self.failed = Some((now, reply.clone()));
         Batch { replies, has_more: true, dropped: Some(reply), ..Batch::idle() }
     }
@@ -324,11 +340,6 @@ impl<R> Applier<R> {
             }
         }
     }
-}
-
-/// The same requests with another answer.
-fn answered<R>(replies: Replies<R>, reply: &Reply) -> Replies<R> {
-    replies.into_iter().map(|(handle, _)| (handle, reply.clone())).collect()
 }
 
 /// Everything that the entries will read.

@@ -6,6 +6,11 @@
 //!                        └── entries that do not fit stay ──┘
 //! ```
 //!
+//! Entries come from the proposer of the same partition (*direct*), or from a replicated log with a
+//! position each (*ordered*). An ordered entry is committed already, so it must be applied: its
+//! position and the partition's row are written also if it is refused, a full disk is waited out, and
+//! after a fault nobody is told that it was not written.
+//!
 //! **Invariants**
 //! - An entry leaves the backlog when it was applied or its caller was answered, never otherwise.
 //! - After a commit that failed the machine is dropped: it is ahead of what is stored.
@@ -22,9 +27,9 @@ use seriatim_core::{Machine, TreeNode, Write};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Busy as SequencerBusy, Counters};
 use seriatim_storage::Store;
-use seriatim_types::{Entry, Time};
+use seriatim_types::{Entry, LogIndex, Position, Time};
 
-use super::{Flight, Held, Observer, Replies, State};
+use super::{Flight, Held, Observer, Replies, State, Step};
 use crate::reply::{Busy, Reason, Reply};
 use crate::row_cache::RowCache;
 use crate::settings::Settings;
@@ -39,15 +44,18 @@ pub(crate) use actualize::{failed, unusable};
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The applying half of a partition.
-pub(super) struct Applier<R> {
+pub struct Applier<R> {
     pub(super) tables: Tables,
     pub(super) prefix: PartitionPrefix,
     pub(super) settings: Settings,
     hash_seed: u64,
     phase: Phase,
-    /// Entries that are not applied yet, and beside each whoever waits for it.
+    /// Entries that are not committed yet, and beside each its position and the handle of its
+    /// request.
     entries: VecDeque<Entry>,
-    handles: VecDeque<Option<R>>,
+    waiting: VecDeque<Waiting<R>>,
+    /// How far a replicated log was applied.
+    position: Option<Position>,
     /// Empty: room for the writes of the next commit.
     writes: Vec<Write>,
     cache: RowCache,
@@ -57,6 +65,11 @@ pub(super) struct Applier<R> {
     /// When a commit failed and left the store as it was, and what it was answered.
     failed: Option<(Time, Reply)>,
     observer: Option<Observer>,
+}
+
+struct Waiting<R> {
+    position: Option<Position>,
+    handle: Option<R>,
 }
 
 enum Phase {
@@ -84,7 +97,9 @@ impl<R> Batch<R> {
 }
 
 impl<R> Applier<R> {
-    pub(super) fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
+    /// The applying half of a partition of a store that has all of a node's [tables](crate::schema).
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
         Self {
             tables: Tables::new(store),
             prefix,
@@ -92,7 +107,8 @@ impl<R> Applier<R> {
             hash_seed: 0,
             phase: Phase::Actualizing(Box::default()),
             entries: VecDeque::new(),
-            handles: VecDeque::new(),
+            waiting: VecDeque::new(),
+            position: None,
             writes: Vec::new(),
             cache: RowCache::new(settings.cached_workspaces_max),
             nodes: Vec::new(),
@@ -132,12 +148,49 @@ impl<R> Applier<R> {
         }
     }
 
-    /// Takes entries, behind those that it has.
+    /// Takes entries that no log orders, after those that it has.
     pub(super) fn extend(&mut self, entries: impl Iterator<Item = (Entry, Option<R>)>) {
         for (entry, handle) in entries {
             self.entries.push_back(entry);
-            self.handles.push_back(handle);
+            self.waiting.push_back(Waiting { position: None, handle });
         }
+    }
+
+    /// Takes the entries of a payload that a replicated log has committed. Payloads come in the order
+    /// of their indices; after a start, some that were applied before may come again.
+    ///
+    /// # Panics
+    ///
+    /// If a payload comes out of order.
+    pub fn order(
+        &mut self,
+        index: LogIndex,
+        entries: impl IntoIterator<Item = (Entry, Option<R>)>,
+    ) {
+        let last = self.waiting.back().and_then(|it| it.position);
+        assert!(last.is_none_or(|last| last.index < index), "payloads come in the log's order");
+        for (entries, (entry, handle)) in (1..).zip(entries) {
+            self.entries.push_back(entry);
+            let position = Some(Position { index, entries });
+            self.waiting.push_back(Waiting { position, handle });
+        }
+    }
+
+    /// How far a replicated log was applied, committed or not yet; `None` before the first payload,
+    /// or while the log of the partition is read.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        self.position
+    }
+
+    /// Does one unit of work: reads a part of the log, or applies entries, up to one commit.
+    pub fn run(&mut self, now: Time) -> Step<R> {
+        let Batch { replies, flight, has_more, dropped: _ } = match self.phase {
+            Phase::Stopped(_) => Batch::idle(),
+            Phase::Actualizing(_) => self.actualize(now),
+            Phase::Serving(_) => self.commit_next(now),
+        };
+        Step { replies, flight, has_more }
     }
 
     /// How many entries are not applied yet.
@@ -150,22 +203,24 @@ impl<R> Applier<R> {
         self.checkpointed_at = Time(0);
     }
 
-    /// Forgets everything in memory and reads the log again. What waits gets the answer.
+    /// Forgets everything in memory and reads the log again. Entries that a replicated log has
+    /// committed stay; the others get the answer.
     pub(super) fn restart(&mut self, reply: &Reply) -> Replies<R> {
         self.failed = None;
         self.phase = Phase::Actualizing(Box::default());
+        self.position = None;
         self.nodes.clear();
         if !planted::is(Bug::RestartKeepsCache) {
             self.cache.clear();
         }
-        self.drain(reply)
+        if self.is_ordered() { Vec::new() } else { self.answer(self.waiting.len(), reply) }
     }
 
     /// Stops for good, as when the store has. What waits is answered.
-    pub(super) fn stop(&mut self, reason: Reason) -> Replies<R> {
+    pub fn stop(&mut self, reason: Reason) -> Replies<R> {
         let reply = Reply::Stopped(reason.clone());
         self.phase = Phase::Stopped(reason);
-        self.drain(&reply)
+        self.answer(self.waiting.len(), &reply)
     }
 
     /// The same, as what came of a unit of work.
@@ -179,13 +234,32 @@ impl<R> Applier<R> {
         Batch { replies, dropped, ..Batch::idle() }
     }
 
-    fn drain(&mut self, reply: &Reply) -> Replies<R> {
-        self.entries.clear();
-        let handles = self.handles.drain(..).flatten();
-        handles.map(|handle| (handle, reply.clone())).collect()
+    /// Gives up the oldest entries, so many of them, which the partition has not applied. Of those
+    /// that a replicated log has committed, other replicas and the next start know better.
+    fn answer(&mut self, count: usize, reply: &Reply) -> Replies<R> {
+        self.entries.drain(..count);
+        let unknown = || match reply {
+            Reply::Stopped(reason) => Reply::Unknown { why: reason.to_string() },
+            Reply::Applied(_)
+            | Reply::Busy(_)
+            | Reply::NotWritten { .. }
+            | Reply::Unknown { .. } => reply.clone(),
+        };
+        let answer = |Waiting { position, handle }: Waiting<R>| {
+            let reply = if position.is_some() { unknown() } else { reply.clone() };
+            handle.map(|handle| (handle, reply))
+        };
+        self.waiting.drain(..count).filter_map(answer).collect()
     }
 
-    pub(super) fn state(&self) -> State {
+    /// Whether what waits was committed by a replicated log.
+    fn is_ordered(&self) -> bool {
+        self.waiting.front().is_some_and(|it| it.position.is_some())
+    }
+
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> State {
         match &self.phase {
             Phase::Actualizing(reading) => State::Actualizing(reading.progress()),
             Phase::Serving(_) => State::Serving,

@@ -16,18 +16,19 @@
 //! - The first reason is kept until the partition is restarted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::direct::Message;
 use crate::reads::ReadFailed;
 use crate::reply::Reason;
 
+/// Tells the owner of a partition why to stop. Returns whether there is one.
+type Owner = Box<dyn Fn(Reason) -> bool + Send + Sync>;
+
 /// Where the readers of a partition report rows that they could not read.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Damage {
-    /// `None` where a driver other than the node's runs the partition: nothing is stopped then.
-    owner: Option<Sender<Message>>,
+    /// `None` where nobody runs the partition.
+    owner: Option<Owner>,
     /// Reported, and not yet handled by the owner thread.
     pending: Mutex<Option<Reason>>,
     /// Reads that found a stored row damaged or missing, of all partitions of the node.
@@ -35,7 +36,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    pub(crate) fn new(owner: Sender<Message>, damaged_reads: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(owner: Owner, damaged_reads: Arc<AtomicU64>) -> Self {
         Self { owner: Some(owner), pending: Mutex::default(), damaged_reads }
     }
 
@@ -48,7 +49,7 @@ impl Damage {
         let Some(owner) = &self.owner else { return };
         // Sent under the lock: the owner must not handle it before it is pending.
         let mut pending = self.lock();
-        if pending.is_none() && owner.send(Message::Damaged(reason.clone())).is_ok() {
+        if pending.is_none() && owner(reason.clone()) {
             *pending = Some(reason);
         }
     }
@@ -70,5 +71,11 @@ impl Damage {
 
     fn lock(&self) -> MutexGuard<'_, Option<Reason>> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Damage").field("pending", &self.pending()).finish_non_exhaustive()
     }
 }

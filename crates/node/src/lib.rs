@@ -5,13 +5,10 @@ mod answer;
 mod chain;
 mod clock;
 mod damage;
-mod delivery;
-mod direct;
-mod hosted;
+mod host;
 mod newest_time;
 mod node;
 mod partition;
-mod promised;
 mod reads;
 mod reply;
 mod row_cache;
@@ -20,10 +17,11 @@ mod shared;
 mod subscription;
 mod sync_watch;
 mod tables;
+mod threads;
 mod watch;
 mod writes;
 
-pub use chain::Chain;
+pub use chain::{Chain, PartitionOrder, StreamOrder};
 pub use clock::{Ahead, Clock, ClockAhead, ClockSettings, Jump, SystemClock};
 pub use node::{AskError, Node, NotEnded};
 pub use partition::{Flight, Partition, State, Step, View};
@@ -45,8 +43,11 @@ pub mod parts {
     pub use crate::chain::Link;
     pub use crate::clock::{AHEAD_MAX, ClockGuard, Reading};
     pub use crate::damage::Damage;
-    pub use crate::delivery::{Next, after, outbox_of};
-    pub use crate::hosted::{SYSTEM, partitions_of, prefix_of};
+    pub use crate::host::{
+        Address, AppHome, Caller, Directory, DirectoryMailbox, Landing, Mailbox, Next,
+        PartitionHost, ReplyTo, Routes, SYSTEM, Start, SyncBy, Syncer, Ticket, ToDirectory,
+        ToPartition, outbox_of, partitions_of, prefix_of, shutting_down,
+    };
     pub use crate::newest_time::newest_time;
     pub use crate::partition::{Applier, Held, Observer, causes};
     pub use crate::shared::Shared;

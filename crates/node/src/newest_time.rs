@@ -7,7 +7,7 @@ use seriatim_core::Machine;
 use seriatim_storage::Store;
 use seriatim_types::{PartitionRef, PartitionRow, Time};
 
-use crate::hosted::{SYSTEM, partitions_of, prefix_of};
+use crate::host::{SYSTEM, partitions_of, prefix_of};
 use crate::partition::View;
 use crate::reads::{ReadFailed, Reader};
 use crate::tables::Tables;

@@ -9,44 +9,39 @@
 //! **Invariant:** a definition is acknowledged once it holds in all partitions, also across a crash
 //! in the middle: what is in the outbox is delivered again at the start.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Outcome, partition_of_id, partition_of_name};
+use seriatim_core::{partition_of_id, partition_of_name};
 use seriatim_storage::{CommitError, Schema, Store};
-use seriatim_types::limits::PARTITIONS_MAX;
 use seriatim_types::{
-    AppId, Body, Command, Declare, Define, DefineRequest, Definitions, Name, PartitionRef, Time,
-    WorkspaceRef,
+    AppId, AppSettings, Body, Command, Declare, Define, DefineRequest, Definitions, Name,
+    PartitionRef, Time, WorkspaceRef,
 };
 
+use crate::answer::Answer;
 use crate::chain::Chain;
 use crate::clock::{Clock, ClockAhead};
-use crate::hosted::{Hosted, SYSTEM, partitions_of, prefix_of};
+use crate::host::{AppHome, Routes, SYSTEM, ToDirectory, prefix_of};
 use crate::partition::{State, View};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::shared::Shared;
 use crate::subscription::{Log, Subscription};
-use crate::sync_watch::{SyncStalled, SyncWatch};
+use crate::sync_watch::SyncStalled;
+use crate::threads::Threads;
 use crate::watch::{Changed, Interest};
-
-/// How long the last sync may take, however little time was allowed.
-const LAST_SYNC: Duration = Duration::from_millis(100);
 
 /// How long the threads of a node that is dropped are waited for.
 const DROP_WITHIN: Duration = Duration::from_secs(30);
 
 /// All partitions of all apps, each on a thread of its own.
 pub struct Node {
-    hosted: Arc<Hosted>,
-    /// The syncer's thread, and the other end of what it holds until it ends.
-    syncer: Mutex<Option<(JoinHandle<()>, Receiver<()>)>>,
+    threads: Threads,
     has_given_up: AtomicBool,
 }
 
@@ -91,20 +86,8 @@ impl Node {
     /// partitions in the background.
     #[must_use]
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: Settings) -> Self {
-        let (landings, waiting) = mpsc::channel();
-        let syncs = Arc::new(SyncWatch::default());
-        let for_syncer = (store.clone(), syncs.clone());
-        let syncer = std::thread::Builder::new().name("syncer".to_owned());
-        let (held, ended) = mpsc::channel();
-        let syncer = syncer.spawn(move || {
-            crate::direct::syncer(&for_syncer.0, &for_syncer.1, &waiting);
-            drop(held);
-        });
-        let hosted = Hosted::new(store, clock, settings, landings, syncs);
-        hosted.start(SYSTEM);
-        let syncer = syncer.expect("a thread can be started");
-        let syncer = Mutex::new(Some((syncer, ended)));
-        Self { hosted, syncer, has_given_up: AtomicBool::new(false) }
+        let threads = Threads::begin(store, clock, settings);
+        Self { threads, has_given_up: AtomicBool::new(false) }
     }
 
     /// Asks for a definition, and waits until all partitions of the app have it. Where one has
@@ -121,50 +104,13 @@ impl Node {
         timeout: Duration,
     ) -> Result<Reply, AskError> {
         let deadline = after(timeout);
-        let _promise = match &request {
-            // More than an app may have is refused for that.
-            DefineRequest::App { partitions, .. } if *partitions <= PARTITIONS_MAX => {
-                match self.hosted.promise(app, *partitions)? {
-                    Ok(promise) => Some(promise),
-                    Err(refusal) => return Ok(Reply::Applied(Outcome::Refused(refusal))),
-                }
-            }
-            DefineRequest::App { .. }
-            | DefineRequest::Kind { .. }
-            | DefineRequest::Sequence { .. }
-            | DefineRequest::Record { .. } => None,
-        };
-        let body = Body::Define(Define { app: app.clone(), request });
-        let reply = self.ask(SYSTEM, body, deadline, timeout)?;
-        let Reply::Applied(Outcome::Defined { app: id, version, is_new }) = &reply else {
-            return Ok(reply);
-        };
-        let timed_out = AskError::TimedOut { waited: timeout };
-        // It was decided, so nothing but all partitions having it is the answer.
-        let home = self.hosted.app(app).map_err(|_| timed_out.clone())?;
-        for partition in partitions_of(*id, home.partitions) {
-            let running = self.hosted.start(partition);
-            let has_it = |shared: &Shared| {
-                let definitions = shared.view().and_then(|view| {
-                    let reader = Reader::new(&view, prefix_of(partition), self.schema());
-                    reader.definitions().ok().flatten()
-                });
-                definitions.is_some_and(|definitions| definitions.version >= *version)
-            };
-            let is_decided = |shared: &Shared| has_it(shared) || has_stopped(shared);
-            if !running.shared.wait(deadline, is_decided) {
-                return Err(timed_out);
-            }
-            let state = running.shared.state();
-            // One that is known already keeps nobody from going on without that partition.
-            if let State::Stopped(reason) = state
-                && *is_new
-                && !has_it(&running.shared)
-            {
-                return Ok(Reply::Unknown { why: reason.to_string() });
-            }
-        }
-        Ok(reply)
+        let (answer, receiver) = waiting();
+        self.threads.tell_directory(ToDirectory::Define {
+            define: Define { app: app.clone(), request },
+            by: self.threads.time_at(deadline),
+            caller: answer,
+        });
+        wait(&receiver, deadline, timeout)
     }
 
     /// Settles the kind of a workspace.
@@ -196,7 +142,7 @@ impl Node {
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = self.partition_to_write(app, &command.workspace)?;
-        self.hosted.send(partition, Body::Command(command), None, answer);
+        self.threads.send(partition, Body::Command(command), None, Answer::new(answer));
         Ok(())
     }
 
@@ -214,9 +160,8 @@ impl Node {
         answer: impl FnOnce(Reply) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = writable(partition)?;
-        let link = chain.link();
-        let answer = link.watch(answer);
-        self.hosted.send(partition, Body::Command(command), Some(link), answer);
+        let (link, answer) = (Some(chain.link()), Answer::new(answer));
+        self.threads.send(partition, Body::Command(command), link, answer);
         Ok(())
     }
 
@@ -245,7 +190,7 @@ impl Node {
         let partition = match &log {
             Log::Workspace(workspace) => self.partition_of(app, workspace)?,
             Log::Partition(partition) => {
-                let home = self.hosted.app(app)?;
+                let home = self.app(app)?;
                 let last = home.partitions.saturating_sub(1);
                 if partition.0 > last {
                     return Err(AskError::PartitionNotFound { last });
@@ -253,8 +198,9 @@ impl Node {
                 PartitionRef { app: home.app, partition: *partition }
             }
         };
-        let shared = self.hosted.start(partition).shared.clone();
-        let settings = &self.hosted.settings;
+        let address = self.threads.address(partition).ok_or(AskError::AppsUnknown)?;
+        let shared = address.shared().clone();
+        let settings = &self.threads.settings;
         let schema = self.schema().clone();
         Ok(Subscription::new(shared, schema, prefix_of(partition), log, from, settings))
     }
@@ -263,8 +209,8 @@ impl Node {
     /// changed. Ask for it before looking, so that nothing comes in between.
     #[must_use]
     pub fn changed(&self, partition: PartitionRef, interest: Interest) -> Option<Changed> {
-        let running = self.hosted.running(partition)?;
-        Some(Changed::new(running.shared.clone(), interest))
+        let address = self.threads.address(partition)?;
+        Some(Changed::new(address.shared().clone(), interest))
     }
 
     /// The time that entries are given.
@@ -273,7 +219,7 @@ impl Node {
     ///
     /// While the clock cannot be believed. Nothing is proposed then, and reads go on.
     pub fn time(&self) -> Result<Time, ClockAhead> {
-        self.hosted.clock.now()
+        self.threads.clock.now()
     }
 
     /// Somebody vouches for the clock as it is now. Returns the time that is believed from now on.
@@ -282,7 +228,7 @@ impl Node {
     ///
     /// When the clock takes nobody's word.
     pub fn accept_clock(&self) -> Result<Time, ClockAhead> {
-        self.hosted.clock.accept()
+        self.threads.clock.accept()
     }
 
     /// Whether the disk has room for more.
@@ -291,19 +237,20 @@ impl Node {
     ///
     /// How much there is.
     pub fn room(&self) -> Result<(), CommitError> {
-        self.hosted.store.room()
+        self.threads.store.room()
     }
 
     /// Whether every partition of every app serves, to readers at least.
     #[must_use]
     pub fn is_serving(&self) -> bool {
-        self.hosted.is_resumed() && self.hosted.all().iter().all(|(_, it)| it.shared.serves())
+        let routes = self.threads.routes();
+        routes.is_resumed && routes.partitions.values().all(|it| it.shared().serves())
     }
 
     /// How long the oldest sync of the store that has not returned has been pending.
     #[must_use]
     pub fn sync_pending(&self) -> Option<Duration> {
-        self.hosted.syncs.oldest()
+        self.threads.syncs.oldest()
     }
 
     /// Whether syncs of the store return in time: see [`Settings::sync_stalled_after`]. This does not
@@ -313,7 +260,7 @@ impl Node {
     ///
     /// How long one has been pending.
     pub fn check_sync(&self) -> Result<(), SyncStalled> {
-        let limit = self.hosted.settings.sync_stalled_after;
+        let limit = self.threads.settings.sync_stalled_after;
         match self.sync_pending().filter(|pending| *pending >= limit) {
             Some(pending) => Err(SyncStalled { pending }),
             None => Ok(()),
@@ -332,10 +279,13 @@ impl Node {
     #[must_use]
     pub fn wait_until_ready(&self, timeout: Duration) -> bool {
         let deadline = after(timeout);
-        let system = self.hosted.start(SYSTEM);
-        system.shared.wait(deadline, |shared| self.hosted.is_resumed() || has_stopped(shared));
-        for (_, running) in self.hosted.all() {
-            running.shared.wait(deadline, |shared| shared.serves() || has_stopped(shared));
+        let has_system_stopped = |routes: &Routes<Answer>| {
+            routes.partitions.get(&SYSTEM).is_some_and(|system| has_stopped(system.shared()))
+        };
+        self.threads
+            .wait_for_routes(deadline, |routes| routes.is_resumed || has_system_stopped(routes));
+        for address in self.threads.routes().partitions.values() {
+            address.shared().wait(deadline, |shared| shared.serves() || has_stopped(shared));
         }
         self.is_ready()
     }
@@ -346,41 +296,45 @@ impl Node {
     ///
     /// When they could not be read.
     pub fn apps(&self) -> Result<Vec<Definitions>, ReadFailed> {
-        self.hosted.apps()
+        let view = self.threads.address(SYSTEM).and_then(|system| system.shared().view());
+        let Some(view) = view else { return Ok(Vec::new()) };
+        Reader::new(&view, prefix_of(SYSTEM), self.schema()).apps()
     }
 
-    /// What an app is called. One that was looked up before, as for every partition that was
-    /// started, is known also when nothing can be read any more.
+    /// What an app is called. One whose partitions were started is known also when nothing can be
+    /// read any more.
     #[must_use]
     pub fn app_name(&self, app: AppId) -> Option<Name> {
-        self.hosted.app_name(app)
+        let routes = self.threads.routes();
+        routes.apps.iter().find(|(_, home)| home.app == app).map(|(name, _)| name.clone())
     }
 
     /// What every partition is doing.
     #[must_use]
     pub fn partitions(&self) -> Vec<(PartitionRef, State)> {
-        self.hosted.all().iter().map(|(name, it)| (*name, it.shared.state())).collect()
+        let routes = self.threads.routes();
+        routes.partitions.iter().map(|(name, it)| (*name, it.shared().state())).collect()
     }
 
     /// Reads since the start that found a stored row damaged or missing: of readers, and of partitions
     /// themselves.
     #[must_use]
     pub fn damaged_reads(&self) -> u64 {
-        self.hosted.damaged_reads()
+        self.threads.damaged_reads()
     }
 
     /// What readers may see of a partition, with the prefix of its keys; `None` before it has
     /// served for the first time.
     #[must_use]
     pub fn view(&self, partition: PartitionRef) -> Option<(View, PartitionPrefix)> {
-        let view = self.hosted.running(partition)?.shared.view()?;
+        let view = self.threads.address(partition)?.shared().view()?;
         Some((view, prefix_of(partition)))
     }
 
     /// The tables of the store, for a [`Reader`].
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        self.hosted.store.schema()
+        self.threads.store.schema()
     }
 
     /// Waits until a partition's view is enough, or until the deadline. Returns whether it was.
@@ -390,14 +344,14 @@ impl Node {
         deadline: Instant,
         mut is_enough: impl FnMut(&View) -> bool,
     ) -> bool {
-        let Some(running) = self.hosted.running(partition) else { return false };
-        running.shared.wait(deadline, |shared| shared.view().is_some_and(|it| is_enough(&it)))
+        let Some(address) = self.threads.address(partition) else { return false };
+        address.shared().wait(deadline, |shared| shared.view().is_some_and(|it| is_enough(&it)))
     }
 
     /// Lets a partition forget everything and read its log again. Returns whether there is such a
     /// partition.
     pub fn restart(&self, partition: PartitionRef) -> bool {
-        self.hosted.restart(partition)
+        self.threads.restart(partition)
     }
 
     /// The partition of a workspace.
@@ -410,12 +364,27 @@ impl Node {
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        let home = self.hosted.app(app)?;
+        let home = self.app(app)?;
         let partition = match workspace {
             WorkspaceRef::Id(id) => partition_of_id(*id, home.partitions),
             WorkspaceRef::Name(name) => partition_of_name(name, home.partitions),
         };
         Ok(PartitionRef { app: home.app, partition })
+    }
+
+    /// An app, by its name. One that is stored may not have reached the callers' copy of the directory
+    /// yet.
+    fn app(&self, name: &Name) -> Result<AppHome, AskError> {
+        let routes = self.threads.routes();
+        if let Some(home) = routes.apps.get(name) {
+            return Ok(*home);
+        }
+        let system = routes.partitions.get(&SYSTEM);
+        let view = system.and_then(|it| it.shared().view()).ok_or(AskError::AppsUnknown)?;
+        let apps = Reader::new(&view, prefix_of(SYSTEM), self.schema()).apps()?;
+        let found = apps.into_iter().map(|it| it.app).find(|app| app.name == *name);
+        let AppSettings { app, partitions, .. } = found.ok_or(AskError::AppNotFound)?;
+        Ok(AppHome { app, partitions })
     }
 
     /// The same of a workspace that is to be written.
@@ -435,19 +404,9 @@ impl Node {
     /// When a partition's storage did not answer in time. Its thread is left behind, or can be
     /// waited for by calling this again.
     pub fn shutdown(&self, within: Duration) -> Result<(), NotEnded> {
-        let deadline = after(within);
-        let partitions = self.hosted.end(deadline);
-        let mut syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_ended = syncer.as_ref().is_none_or(|(_, ended)| {
-            let left = deadline.saturating_duration_since(Instant::now()).max(LAST_SYNC);
-            partitions.is_empty() && ended.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
-        });
-        self.has_given_up.store(!has_ended, Ordering::Relaxed);
-        if !has_ended {
-            return Err(NotEnded { partitions });
-        }
-        syncer.take().into_iter().for_each(|(thread, _)| drop(thread.join()));
-        Ok(())
+        let ended = self.threads.end(after(within));
+        self.has_given_up.store(ended.is_err(), Ordering::Relaxed);
+        ended.map_err(|partitions| NotEnded { partitions })
     }
 
     fn ask(
@@ -457,10 +416,9 @@ impl Node {
         deadline: Instant,
         waited: Duration,
     ) -> Result<Reply, AskError> {
-        let (sender, receiver) = mpsc::sync_channel(1);
-        self.hosted.send(partition, body, None, move |reply| drop(sender.try_send(reply)));
-        let left = deadline.saturating_duration_since(Instant::now());
-        receiver.recv_timeout(left).map_err(|_| AskError::TimedOut { waited })
+        let (answer, receiver) = waiting();
+        self.threads.send(partition, body, None, answer);
+        wait(&receiver, deadline, waited)
     }
 }
 
@@ -472,6 +430,21 @@ impl Drop for Node {
             drop(self.shutdown(DROP_WITHIN));
         }
     }
+}
+
+/// The way back to somebody who waits for an answer.
+fn waiting() -> (Answer, Receiver<Reply>) {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    (Answer::new(move |reply| drop(sender.try_send(reply))), receiver)
+}
+
+fn wait(
+    receiver: &Receiver<Reply>,
+    deadline: Instant,
+    waited: Duration,
+) -> Result<Reply, AskError> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    receiver.recv_timeout(left).map_err(|_| AskError::TimedOut { waited })
 }
 
 fn has_stopped(shared: &Shared) -> bool {

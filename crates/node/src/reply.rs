@@ -94,3 +94,9 @@ pub enum Reason {
         what: String,
     },
 }
+
+impl From<Busy> for Reply {
+    fn from(busy: Busy) -> Self {
+        Self::Busy(busy)
+    }
+}

@@ -8,6 +8,7 @@ use seriatim_types::WorkspaceId;
 
 use crate::damage::Damage;
 use crate::partition::{State, View};
+use crate::reply::Reply;
 use crate::watch::{Changed, Interest, Slot, Watchers};
 
 /// What others see of a partition.
@@ -71,6 +72,15 @@ impl Shared {
         serves && self.damage.pending().is_none()
     }
 
+    /// Whether it can be read: what a request is answered if not.
+    ///
+    /// # Errors
+    ///
+    /// The answer.
+    pub fn check_readable(&self) -> Result<(), Reply> {
+        if self.view().is_some() { Ok(()) } else { Err(self.state().unreadable()) }
+    }
+
     /// Waits until `is_enough` of what is seen, or until the deadline. Returns whether it was.
     pub(crate) fn wait(
         self: &Arc<Self>,
@@ -109,13 +119,15 @@ impl Shared {
         drop(before);
     }
 
-    /// It does something else now.
-    pub fn set_state(&self, state: State) {
+    /// It does this now. Returns whether it did something else before.
+    pub fn set_state(&self, state: State) -> bool {
         let mut seen = self.seen();
-        if seen.state != state {
+        let has_changed = seen.state != state;
+        if has_changed {
             seen.state = state;
             Self::tell_all(seen);
         }
+        has_changed
     }
 
     /// Its thread has ended.
@@ -123,11 +135,6 @@ impl Shared {
         let mut seen = self.seen();
         seen.is_over = true;
         Self::tell_all(seen);
-    }
-
-    /// Tells everybody to look again.
-    pub(crate) fn nudge(&self) {
-        Self::tell_all(self.seen());
     }
 
     pub(crate) fn add_watcher(&self, interest: Interest, slot: Arc<Slot>) -> u64 {

@@ -144,6 +144,14 @@ bugs! {
     OutboxFirstOnly: "outbox-first-only", NothingSilent;
     /// A message leaves the outbox when it was sent, whether or not it was taken.
     OutboxForgets: "outbox-forgets", NothingSilent;
+    /// A partition that waits for a message and gets a later one is not sent the outbox again.
+    ResendForgotten: "resend-forgotten", NothingSilent;
+    /// A sync covers the newest commit that waits for one, and leaves the older ones to the next sync.
+    FlightOvertakes: "flight-overtakes", Order;
+    /// A commit of one command is synced and answered at once, while older commits wait for their sync.
+    LoneSyncOvertakes: "lone-sync-overtakes", Order;
+    /// A partition that is told to end drops what is queued without an answer.
+    ShutdownDropsQueue: "shutdown-drops-queue", Progress;
     /// A subscription that catches up drops the last event before it is live.
     SubscriptionSeam: "subscription-seam", NothingSilent;
     /// A page of a subscription that is full lacks its last event.

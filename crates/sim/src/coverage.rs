@@ -110,6 +110,8 @@ pub(crate) const ALL: &[&str] = &[
     "covered_one_way_cut",
     "covered_full_cut",
     "covered_healed_within_a_process",
+    "covered_shut_down_in_order",
+    "covered_shut_down_cut_off",
 ];
 
 /// What runs with these counts have not shown.

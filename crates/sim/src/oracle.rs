@@ -88,6 +88,7 @@ impl Oracle {
                 let rows = rows_of(disk, *partition);
                 self.tracked(*partition).read_again(*partition, &rows)?;
             }
+            Seen::Unanswered { .. } => {}
             Seen::Landed { partition } => {
                 let tracked = self.tracked(*partition);
                 // What was committed before it is durable too.

@@ -30,6 +30,8 @@ pub(crate) struct Rates {
     /// How often the server is killed, loses power, or stands still.
     pub(crate) crash_every: Duration,
     pub(crate) pause_every: Duration,
+    /// How often the server is ended in good order.
+    pub(crate) shut_down_every: Duration,
     /// How often somebody restarts a partition of it that is well.
     pub(crate) restart_every: Duration,
     /// How often its clock is set.
@@ -85,6 +87,7 @@ impl Rates {
             cut_every: every(6),
             crash_every: every(8),
             pause_every: every(8),
+            shut_down_every: every(10),
             restart_every: every(6),
             jump_every: every(6),
             client_crash_every: every(6),
@@ -131,6 +134,7 @@ impl Rates {
             disk_full: 0,
             crash_every: NEVER,
             pause_every: NEVER,
+            shut_down_every: NEVER,
             restart_every: NEVER,
             jump_every: NEVER,
             client_crash_every: NEVER,

@@ -37,7 +37,7 @@ use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
 use crate::damage::Damage;
-use crate::reply::{Reason, Reply};
+use crate::reply::{Busy, Reason, Reply};
 use crate::settings::Settings;
 
 use applier::Batch;
@@ -71,6 +71,18 @@ pub enum State {
     Serving,
     /// It does nothing until it is restarted.
     Stopped(Reason),
+}
+
+impl State {
+    /// What a request is answered that needs a view of a partition that has none yet.
+    #[must_use]
+    pub fn unreadable(self) -> Reply {
+        match self {
+            Self::Stopped(reason) => Reply::Stopped(reason),
+            Self::Actualizing(progress) => Reply::Busy(Busy::Actualizing(progress)),
+            Self::Serving => Reply::Busy(Busy::Actualizing(Progress { done: 0, total: 0 })),
+        }
+    }
 }
 
 /// What a partition holds in memory.
@@ -162,7 +174,10 @@ impl<R> Partition<R> {
         // What another partition has decided is not refused because of load: nobody would send it
         // again soon, and there is little of it.
         match self.applier.admit(is_told(&body)) {
-            Ok(()) => self.proposer.take(body, handle, self.applier.backlog_len()),
+            Ok(()) => {
+                self.proposer.take(body, handle);
+                Ok(())
+            }
             Err(reply) => Err((handle, reply)),
         }
     }
@@ -229,6 +244,13 @@ impl<R> Partition<R> {
     /// partitions stay.
     pub fn turn_away(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
         self.proposer.turn_away(reply)
+    }
+
+    /// Carries out nothing more. What is queued, and what has a time and is not applied, is answered.
+    pub fn end(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
+        let mut replies = self.applier.give_up(reply);
+        replies.extend(self.proposer.drain(reply));
+        replies
     }
 
     /// Stops for good, as when the store has. What is queued is answered.

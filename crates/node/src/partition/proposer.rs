@@ -10,13 +10,12 @@
 
 use std::collections::VecDeque;
 
-use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{Body, Entry, Tick, Time};
 
 use super::applier::Applier;
 use super::due::Due;
 use super::{Replies, has_passed, is_told};
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Reason, Reply};
 use crate::settings::Settings;
 
 /// The proposing half of a partition.
@@ -34,22 +33,9 @@ impl<R> Proposer<R> {
         Self { settings, queue: VecDeque::new(), ticked_at: Time(0), has_more_due: false }
     }
 
-    /// Takes a request that was admitted, if the queue has room beside so many entries that are
-    /// proposed and not yet applied.
-    pub(super) fn take(
-        &mut self,
-        body: Body,
-        handle: R,
-        proposed: usize,
-    ) -> Result<(), (R, Reply)> {
-        let queued = self.queue.len().saturating_add(proposed);
-        let has_room = queued < self.settings.queue_max || planted::is(Bug::QueueUnbounded);
-        if has_room || is_told(&body) {
-            self.queue.push_back((body, Some(handle)));
-            Ok(())
-        } else {
-            Err((handle, Reply::Busy(Busy::QueueFull { queued })))
-        }
+    /// Takes a request that was admitted.
+    pub(super) fn take(&mut self, body: Body, handle: R) {
+        self.queue.push_back((body, Some(handle)));
     }
 
     /// Gives the oldest requests their time, as many as one batch may hold.

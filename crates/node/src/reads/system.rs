@@ -8,7 +8,7 @@ use seriatim_storage::{KeyRange, Row, Scan};
 use seriatim_types::{Change, Definitions, Delivery, Event, Message, PartitionRef};
 
 use super::{ReadFailed, Reader};
-use crate::hosted::SYSTEM;
+use crate::host::SYSTEM;
 
 impl Reader<'_> {
     /// All apps with their definitions, by name.

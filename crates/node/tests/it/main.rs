@@ -11,6 +11,7 @@ mod driver;
 mod due;
 mod faults;
 mod gate;
+mod host;
 mod load;
 mod node;
 mod ordered;

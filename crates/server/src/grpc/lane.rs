@@ -13,21 +13,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seriatim_api::StreamResponse;
-use seriatim_node::{Busy, Chain};
+use seriatim_node::PartitionOrder;
 use seriatim_types::PartitionRef;
 
 use crate::commands::Place;
-use crate::context::Context;
-use crate::error::ApiError;
 
 /// The commands of one partition.
 pub(super) struct Lane {
     pub(super) partition: PartitionRef,
-    pub(super) chain: Chain,
-    /// The generation of the chain; `None` before the first.
-    generation: Option<u64>,
-    /// Whether the server itself could not hand over a command of this generation.
-    is_behind: bool,
+    pub(super) order: PartitionOrder,
     /// The number of the command at the front. They are counted from 0 on.
     first: u64,
     commands: VecDeque<InFlight>,
@@ -62,35 +56,7 @@ impl InFlight {
 
 impl Lane {
     pub(super) fn new(partition: PartitionRef) -> Self {
-        Self {
-            partition,
-            chain: Chain::new(),
-            generation: None,
-            is_behind: false,
-            first: 0,
-            commands: VecDeque::new(),
-        }
-    }
-
-    /// Begins with a command of a generation, unless one before it could not be handed over.
-    pub(super) fn begin(&mut self, generation: u64, context: &Context) -> Result<(), ApiError> {
-        if Some(generation) > self.generation {
-            self.generation = Some(generation);
-            self.chain = Chain::new();
-            // From then on the partition itself says whether it takes commands.
-            let served = context.check_serves(self.partition);
-            self.is_behind = served.is_err();
-            return served;
-        }
-        if self.is_behind || Some(generation) < self.generation {
-            return Err(Busy::Behind.into());
-        }
-        Ok(())
-    }
-
-    /// A command could not be handed over, so none of its generation is any more.
-    pub(super) fn fall_behind(&mut self) {
-        self.is_behind = true;
+        Self { partition, order: PartitionOrder::default(), first: 0, commands: VecDeque::new() }
     }
 
     /// The number of the next command.

@@ -26,7 +26,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Instant;
 
 use seriatim_api as proto;
-use seriatim_node::{Busy, Reply};
+use seriatim_node::{Reply, StreamOrder};
 use seriatim_types::ClientId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
@@ -59,8 +59,7 @@ pub(super) struct SubmitStream {
     failed: Option<Status>,
     last: Last,
     lanes: Vec<Lane>,
-    /// Up to this generation nothing is written, because it was not known where to.
-    behind: Option<u64>,
+    order: StreamOrder,
     inbox: Arc<Inbox>,
     /// Emptied and used again.
     replies: Vec<Answered>,
@@ -154,7 +153,7 @@ impl SubmitStream {
             failed: None,
             last: Last::default(),
             lanes: Vec::new(),
-            behind: None,
+            order: StreamOrder::default(),
             inbox: Arc::default(),
             replies: Vec::new(),
             ready: VecDeque::new(),
@@ -224,16 +223,14 @@ impl SubmitStream {
         if !is_same {
             self.last.place = None;
         }
-        if self.behind.is_some_and(|behind| generation <= behind) {
-            return Err(Busy::Behind.into());
-        }
+        self.order.check(generation)?;
         self.last.look_up();
         if let Some((_, lane)) = &self.last.place {
             return Ok(*lane);
         }
         let place = self.last.find(&self.context).inspect_err(|error| {
             if error.outcome_of_write() != Outcome::Refused {
-                self.behind = Some(generation);
+                self.order.not_sent(generation);
             }
         })?;
         let known = self.lanes.iter().position(|lane| lane.partition == place.partition);
@@ -254,7 +251,8 @@ impl SubmitStream {
     ) -> Result<Sent, ApiError> {
         let (place, _) = self.last.place.as_ref().expect("the lane is that of a place");
         let lane = self.lanes.get_mut(index).expect("lanes are never removed");
-        lane.begin(generation, &self.context)?;
+        let partition = lane.partition;
+        lane.order.begin(generation, || self.context.check_serves(partition))?;
         let deadline = read::deadline(request.deadline_ms)?;
         let key = read::key(&request.key)?;
         let client = match &self.last.client_id {
@@ -269,10 +267,11 @@ impl SubmitStream {
         let answer = move |reply| {
             inbox.put(Answered { lane: index, number, what: What::Reply(reply) });
         };
-        let sent = self.context.node.submit_in(&lane.chain, place.partition, command, answer);
+        let sent =
+            self.context.node.submit_in(lane.order.chain(), place.partition, command, answer);
         sent.map_err(|error| self.context.not_asked(error)).inspect_err(|error| {
             if error.outcome_of_write() != Outcome::Refused {
-                lane.fall_behind();
+                lane.order.not_sent();
             }
         })?;
         Ok(Sent { place: place.clone(), include_proof, bytes })

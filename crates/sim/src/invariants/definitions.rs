@@ -10,12 +10,32 @@ use super::{Violation, show_partition};
 use crate::server::Server;
 use crate::world::World;
 
-/// Whether a version of an app's definitions has reached all its partitions, and is durable there.
-pub(crate) fn is_everywhere(world: &World, app: AppId, version: u64) -> bool {
-    let has_it = |partition| version_of(world, partition).is_some_and(|has| has >= version);
-    let apps = world.server.as_ref().and_then(|server| apps(server)?.ok());
-    let decided = apps.and_then(|apps| apps.into_iter().find(|decided| decided.app.app == app));
-    decided.is_some_and(|decided| partitions_of(app, decided.app.partitions).all(has_it))
+/// Whoever has asked for a definition is told that it holds. One that is known already does not wait
+/// for partitions that have stopped.
+pub(crate) fn check_answered(
+    world: &World,
+    app: AppId,
+    version: u64,
+    is_new: bool,
+) -> Result<(), Violation> {
+    let mut settled = world.oracle.settled().filter(|(name, _)| name.app == app);
+    let count = settled.find_map(|(_, model)| Some(model.definitions()?.app.partitions));
+    // Before any of them has a definition, the app is the one that the run begins with.
+    let count = count.unwrap_or(world.partitions);
+    let has_stopped = |partition| {
+        let shared = world.server.as_ref().and_then(|server| server.shared(partition));
+        shared.is_some_and(|shared| matches!(shared.state(), State::Stopped(_)))
+    };
+    for partition in partitions_of(app, count) {
+        let has = version_of(world, partition);
+        if has < Some(version) && (is_new || !has_stopped(partition)) {
+            let name = show_partition(partition);
+            let what =
+                format!("version {version} is acknowledged, and partition {name} has {has:?}");
+            return Err(wrong(what));
+        }
+    }
+    Ok(())
 }
 
 /// Looks at the partitions of a server that has nothing to do.

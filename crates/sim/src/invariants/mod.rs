@@ -1,5 +1,6 @@
 //! What must hold, whatever goes wrong: one file for each.
 
+pub(crate) mod answered;
 pub(crate) mod bounded;
 pub(crate) mod clock;
 pub(crate) mod definitions;
@@ -13,6 +14,7 @@ pub(crate) mod patience;
 pub(crate) mod progress;
 pub(crate) mod reads;
 pub(crate) mod receipts;
+pub(crate) mod shut_down;
 pub(crate) mod start_up;
 pub(crate) mod storage;
 pub(crate) mod subscriptions;
@@ -72,6 +74,7 @@ pub(crate) fn show_seen(seen: &Seen) -> String {
         }
         Seen::Landed { partition } => format!("partition {}: a commit is durable", show(partition)),
         Seen::Restarted { partition } => format!("partition {}: is restarted", show(partition)),
+        Seen::Unanswered { asker } => format!("server: {asker:?} is never answered"),
     }
 }
 

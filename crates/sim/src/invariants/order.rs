@@ -10,7 +10,7 @@ use seriatim_types::PartitionRef;
 
 use super::Violation;
 use crate::client::{Ended, Style};
-use crate::server::Handle;
+use crate::server::Asker;
 use crate::world::World;
 
 /// What the server has answered to the commands of each chain: those of one process, connection,
@@ -29,15 +29,15 @@ impl Chains {
     pub(crate) fn answered(
         &mut self,
         life: u64,
-        partition: PartitionRef,
-        handle: &Handle,
+        asker: &Asker,
         reply: &Reply,
     ) -> Result<(), Violation> {
-        let Handle::Client { connection, asked, place: Some((generation, place)), .. } = handle
+        let Asker::Client { connection, asked, partition, turn: Some((generation, place)), .. } =
+            asker
         else {
             return Ok(());
         };
-        let chain = self.0.entry((life, *connection, partition, *generation)).or_default();
+        let chain = self.0.entry((life, *connection, *partition, *generation)).or_default();
         match reply {
             Reply::Applied(_) => chain.last_decided = chain.last_decided.max(*place),
             Reply::Busy(_)

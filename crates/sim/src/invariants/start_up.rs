@@ -2,14 +2,13 @@
 //! numbers wait for a checkpoint.
 //!
 //! A commit that comes later takes a checkpoint along, which covers everything before it. So the
-//! events behind the last checkpoint are never further apart than that.
-
-use std::time::Duration;
+//! commits of the events behind the last checkpoint are never further apart than that.
 
 use seriatim_node::State;
 use seriatim_types::PartitionRef;
 
 use super::{Violation, show_partition};
+use crate::agenda::Moment;
 use crate::world::World;
 
 pub(crate) fn check(
@@ -19,11 +18,15 @@ pub(crate) fn check(
 ) -> Result<(), Violation> {
     let State::Actualizing(progress) = state else { return Ok(()) };
     let events = usize::try_from(progress.total).unwrap_or(usize::MAX);
-    let log = world.oracle.log_ahead(partition);
-    let read = log.get(log.len().saturating_sub(events)..).unwrap_or_default();
-    let (Some(first), Some(last)) = (read.first(), read.last()) else { return Ok(()) };
-    let apart = Duration::from_millis(last.time.0.saturating_sub(first.time.0));
-    if apart <= world.checkpoint_delay_max {
+    let log = world.oracle.log_ahead(partition).len();
+    let (Some(first), Some(last)) = (
+        committed(world, partition, log.saturating_sub(events)),
+        committed(world, partition, log.saturating_sub(1)),
+    ) else {
+        return Ok(());
+    };
+    let apart = last.saturating_sub(first);
+    if events == 0 || apart <= world.checkpoint_delay_max {
         return Ok(());
     }
     let (partition, most) = (show_partition(partition), world.checkpoint_delay_max);
@@ -32,4 +35,10 @@ pub(crate) fn check(
          waits for {most:?} at most"
     );
     Err(Violation::new("start_up", what))
+}
+
+/// When an event was committed, if somebody has seen it.
+fn committed(world: &World, partition: PartitionRef, event: usize) -> Option<Moment> {
+    let committed = world.committed.get(&partition)?;
+    committed.iter().find(|(behind, _)| *behind > event).map(|(_, at)| *at)
 }

@@ -1,69 +1,65 @@
-//! The server: the real partitions, driven by the agenda instead of by threads.
+//! The server: the node's own state machines, driven by the agenda instead of by threads.
 //!
 //! ```text
-//!  message ─► take ─► run, when its turn comes ─► flight ─► sync, when the disk is free
-//!                                                              └► landed: published, answered,
-//!                                                                 messages to other partitions
+//!  message ─► inbox of a partition ─► its turn: take all, work once ─► a commit to sync
+//!               ▲                                                        │ alone, or by the syncer
+//!               └─────── landed ◄── sync ends ◄── sync begins ◄──────────┘
+//!  message ─► inbox of the directory ─► its turn: take all
 //! ```
 //!
 //! Between any two of these, anything else can happen: a message, a turn of another partition, the
-//! end of the process.
-//!
-//! **Invariant:** what a flight says is given away after its sync has returned, in the order in which
-//! the flights of a partition took off.
+//! end of the process. Nothing is decided here: whatever a thread of the node would do is a call of the
+//! same function.
 
 mod clock;
+mod mail;
+mod seat;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use seriatim_core::Outgoing;
 use seriatim_node::parts::{
-    Held, Link, Next, Observer, SYSTEM, Shared, after, causes, outbox_of, partitions_of, prefix_of,
+    Caller as _, Directory, Link, Next, Observer, PartitionHost, ReplyTo, Routes, Shared, Start,
+    SyncBy, Syncer, ToDirectory, ToPartition, causes, prefix_of, shutting_down,
 };
 use seriatim_node::{
-    Busy, Chain, ClockAhead, Flight, Partition, Reader, Reason, Reply, Settings, State, Step,
+    ClockAhead, Partition, PartitionOrder, Reason, Reply, Settings, State, StreamOrder,
 };
 use seriatim_storage::Store;
 use seriatim_storage::faulty::FaultyStore;
 use seriatim_testkit::core::Applied;
-use seriatim_types::{AppSettings, Body, Entry, PartitionRef, Time};
+use seriatim_types::{Body, Define, Entry, PartitionRef, Time};
+
+use self::mail::{Handle, Post};
+use self::seat::Seat;
+use crate::agenda::Moment;
 
 pub(crate) use self::clock::{Clock, JUMPS, LONG_JUMP, world_time};
+pub(crate) use self::mail::Asker;
+pub(crate) use self::seat::Usage;
 
-/// Who is answered.
-#[derive(Debug, Clone)]
-pub(crate) enum Handle {
-    /// A client's command: over which connection, by which number, and its place in a chain.
-    Client {
-        connection: u64,
-        id: u64,
-        asked: usize,
-        link: Option<Link>,
-        /// The generation of a command of a stream, and where it comes among all that have arrived.
-        place: Option<(u64, u64)>,
-    },
-    /// Whoever defines things.
-    Definer {
-        number: u64,
-    },
-    /// The outbox of the system partition.
-    Outbox {
-        target: PartitionRef,
-        number: u64,
-    },
-    Nobody,
-}
+/// How long whoever defines something waits for it.
+const DEFINE_WITHIN: Duration = Duration::from_secs(2);
+
+/// How a partition is reached.
+type Address = Arc<seriatim_node::parts::Address<Handle>>;
 
 /// What the world has to do for the server.
 #[derive(Debug)]
 pub(crate) enum Wish {
-    /// A partition wants a turn: soon, or when it may have something to do by itself.
-    Run { partition: PartitionRef, is_soon: bool },
-    /// The disk is free, and a sync begins.
+    /// A partition wants a turn soon.
+    Turn { partition: PartitionRef },
+    /// A partition wants a turn at a moment, whatever happens until then.
+    Timer { partition: PartitionRef, at: Moment },
+    /// The directory wants a turn soon.
+    Directory,
+    /// The syncer begins a sync.
     Sync,
+    /// A partition begins a sync of its own.
+    OwnSync { partition: PartitionRef },
     /// An answer on its way to somebody.
-    Answer { partition: PartitionRef, handle: Handle, reply: Reply },
+    Answer { asker: Asker, reply: Reply },
 }
 
 /// Entries that were applied together, as they came and with what came of them.
@@ -82,74 +78,57 @@ pub(crate) enum Seen {
     Landed { partition: PartitionRef },
     /// A partition reads again what is stored.
     Restarted { partition: PartitionRef },
+    /// Whoever waits for an answer will not get one.
+    Unanswered { asker: Asker },
 }
 
 /// A process.
 pub(crate) struct Server {
     store: FaultyStore,
     settings: Settings,
+    post: Post,
+    directory: Directory<Handle>,
+    /// What callers find partitions by.
+    routes: Routes<Handle>,
+    is_directory_awaited: bool,
+    syncer: Syncer<Handle>,
     seats: BTreeMap<PartitionRef, Seat>,
-    lanes: BTreeMap<(u64, PartitionRef), Lane>,
-    /// Up to which generation nothing of a connection is written, because it was not known where to.
-    behind: BTreeMap<u64, u64>,
-    /// Commits that wait for the disk, and those that the sync under way covers.
-    waiting: Vec<(PartitionRef, Flight<Handle>)>,
-    syncing: Vec<(PartitionRef, Flight<Handle>)>,
+    /// The order of the commands of each stream, by its connection.
+    streams: BTreeMap<u64, StreamOrder>,
+    orders: BTreeMap<(u64, PartitionRef), PartitionOrder>,
     /// Counts the commands that have arrived.
     arrived: u64,
-    /// How many messages between partitions are not answered.
-    deliveries: usize,
+    is_ending: bool,
     observed: Arc<Mutex<Batch>>,
     pub(crate) wishes: Vec<Wish>,
     pub(crate) seen: Vec<Seen>,
 }
 
-/// A partition that runs.
-struct Seat {
-    partition: Partition<Handle>,
-    shared: Arc<Shared>,
-    /// Whether it was promised a turn, soon or in a while.
-    is_awaited: bool,
-    has_timer: bool,
-    /// Requests that are not answered.
-    unanswered: usize,
-    /// Rows that waited for a checkpoint when it began to serve.
-    unflushed_at_first: usize,
-}
-
-/// What a partition takes up.
-#[derive(Debug)]
-pub(crate) struct Usage {
-    pub(crate) held: Held,
-    pub(crate) unanswered: usize,
-    pub(crate) unflushed_at_first: usize,
-}
-
-/// The commands of one connection for one partition.
-#[derive(Debug, Default)]
-struct Lane {
-    generation: u64,
-    chain: Chain,
-}
-
 impl Server {
     /// A process begins.
-    pub(crate) fn begin(store: FaultyStore, settings: Settings) -> Self {
+    pub(crate) fn begin(store: FaultyStore, settings: Settings, now: Moment) -> Self {
+        let (post, observed) = (Post::new(), Arc::default());
+        let start = start(&store, settings, &post, &observed);
+        let mut directory = Directory::new(store.schema().clone(), settings, start);
+        let routes = directory.changed_routes().expect("the system partition is new");
         let mut server = Self {
             store,
             settings,
+            post,
+            directory,
+            routes,
+            is_directory_awaited: false,
+            syncer: Syncer::new(),
             seats: BTreeMap::new(),
-            lanes: BTreeMap::new(),
-            behind: BTreeMap::new(),
-            waiting: Vec::new(),
-            syncing: Vec::new(),
+            streams: BTreeMap::new(),
+            orders: BTreeMap::new(),
             arrived: 0,
-            deliveries: 0,
-            observed: Arc::default(),
+            is_ending: false,
+            observed,
             wishes: Vec::new(),
             seen: Vec::new(),
         };
-        server.start(SYSTEM);
+        server.deliver(now);
         server
     }
 
@@ -160,170 +139,329 @@ impl Server {
         body: Body,
         generation: Option<u64>,
         (connection, id, asked): (u64, u64, usize),
+        now: Moment,
     ) {
         self.arrived = self.arrived.saturating_add(1);
-        let place = generation.map(|generation| (generation, self.arrived));
-        let handle = |link| Handle::Client { connection, id, asked, link, place };
-        let answer = |reply| Wish::Answer { partition, handle: handle(None), reply };
-        let is_known = self.seats.contains_key(&partition);
-        // As the server does before it knows the apps.
-        let unknown = || Reply::NotWritten { why: "the apps are not known yet".to_owned() };
-        let Some(generation) = generation else {
-            return match is_known {
-                true => self.take(partition, body, handle(None)),
-                false => self.wishes.push(answer(unknown())),
-            };
+        let turn = generation.map(|generation| (generation, self.arrived));
+        let asker = Asker::Client { connection, id, asked, partition, turn };
+        let link = match generation {
+            Some(generation) => self.link(connection, partition, generation).map(Some),
+            None => self.check_readable(partition).map(|()| None),
         };
-        let behind = self.behind.get(&connection).copied().unwrap_or(0);
-        let lane = self.lanes.entry((connection, partition)).or_default();
-        if generation <= behind || generation < lane.generation {
-            return self.wishes.push(answer(Reply::Busy(Busy::Behind)));
+        match link {
+            Ok(link) => self.send(partition, body, link, asker),
+            Err(reply) => self.wishes.push(Wish::Answer { asker, reply }),
         }
-        if !is_known {
-            self.behind.insert(connection, generation);
-            return self.wishes.push(answer(unknown()));
-        }
-        if generation > lane.generation {
-            *lane = Lane { generation, chain: Chain::new() };
-        }
-        let link = lane.chain.link();
-        self.take(partition, body, handle(Some(link)));
+        self.deliver(now);
     }
 
-    /// A request for the system partition arrives.
-    pub(crate) fn define(&mut self, body: Body, number: u64) {
-        self.take(SYSTEM, body, Handle::Definer { number });
+    /// The position of a stream's command in its order.
+    fn link(
+        &mut self,
+        connection: u64,
+        partition: PartitionRef,
+        generation: u64,
+    ) -> Result<Link, Reply> {
+        let stream = self.streams.entry(connection).or_default();
+        stream.check(generation).map_err(Reply::Busy)?;
+        let Some(address) = self.routes.partitions.get(&partition) else {
+            stream.not_sent(generation);
+            return Err(not_known());
+        };
+        let order = self.orders.entry((connection, partition)).or_default();
+        order.begin(generation, || address.shared().check_readable())?;
+        Ok(order.chain().link())
+    }
+
+    fn check_readable(&self, partition: PartitionRef) -> Result<(), Reply> {
+        let address = self.routes.partitions.get(&partition).ok_or_else(not_known)?;
+        address.shared().check_readable()
+    }
+
+    fn send(&mut self, partition: PartitionRef, body: Body, link: Option<Link>, asker: Asker) {
+        if self.is_ending {
+            let reply = shutting_down();
+            link.iter().for_each(|link| link.answered(&reply));
+            return self.wishes.push(Wish::Answer { asker, reply });
+        }
+        let handle = self.post.handle(asker);
+        if let Err((handle, reply)) =
+            self.routes.send(partition, body, link, handle, &self.settings)
+        {
+            handle.answer(reply);
+        }
+    }
+
+    /// A request for a definition arrives.
+    pub(crate) fn define(&mut self, define: Define, number: u64, now: Moment) {
+        let caller = self.post.handle(Asker::Definer { number });
+        let by = now.saturating_add(DEFINE_WITHIN);
+        let message = ToDirectory::Define { define, by, caller };
+        self.post.mail().to_directory.push_back(message);
+        self.deliver(now);
     }
 
     /// A wish for the kind of a workspace arrives. Whoever has it does not wait for an answer.
-    pub(crate) fn declare(&mut self, partition: PartitionRef, body: Body) {
-        if self.seats.contains_key(&partition) {
-            self.take(partition, body, Handle::Nobody);
-        }
+    pub(crate) fn declare(&mut self, partition: PartitionRef, body: Body, now: Moment) {
+        self.send(partition, body, None, Asker::Nobody);
+        self.deliver(now);
     }
 
     /// Somebody restarts a partition, and nothing else.
-    pub(crate) fn restart(&mut self, name: PartitionRef) {
-        let Some(seat) = self.seats.get_mut(&name) else { return };
-        let replies = seat.partition.restart();
-        seat.shared.set_state(seat.partition.state());
-        self.seen.push(Seen::Restarted { partition: name });
-        self.give(name, replies);
-        self.wish_run(name, true);
+    pub(crate) fn restart(&mut self, name: PartitionRef, now: Moment) {
+        if let Some(address) = self.routes.partitions.get(&name) {
+            drop(address.send(ToPartition::Restart));
+        }
+        self.deliver(now);
+    }
+
+    /// Somebody ends the process in good order: by that moment, or in any state.
+    pub(crate) fn shut_down(&mut self, by: Moment, now: Moment) {
+        self.is_ending = true;
+        self.post.mail().to_directory.push_back(ToDirectory::Shutdown);
+        self.post.mail().is_ending = true;
+        for seat in self.seats.values() {
+            drop(seat.address.send(ToPartition::Shutdown { by }));
+        }
+        self.deliver(now);
+    }
+
+    /// Whether it was told to end and has.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.is_ending
+            && self.directory.has_ended()
+            && self.flights() == 0
+            && self.seats.values().all(|seat| seat.has_ended && seat.inbox.is_empty())
     }
 
     /// A connection has ended.
     pub(crate) fn hang_up(&mut self, connection: u64) {
-        self.lanes.retain(|(of, _), _| *of != connection);
-        self.behind.remove(&connection);
+        self.orders.retain(|(of, _), _| *of != connection);
+        self.streams.remove(&connection);
     }
 
-    /// A partition has the turn that was wished for.
-    pub(crate) fn run(&mut self, name: PartitionRef, is_soon: bool, now: Result<Time, ClockAhead>) {
+    /// A partition has its turn: one that was wished for soon, or by its timer.
+    pub(crate) fn turn(
+        &mut self,
+        name: PartitionRef,
+        timer: Option<Moment>,
+        now: Moment,
+        time: Result<Time, ClockAhead>,
+    ) {
         let Some(seat) = self.seats.get_mut(&name) else { return };
-        match is_soon {
-            true => seat.is_awaited = false,
-            false => seat.has_timer = false,
+        match timer {
+            None => seat.is_awaited = false,
+            Some(at) if seat.timer == Some(at) => seat.timer = None,
+            Some(_) => return,
         }
-        let mut replies = Vec::new();
-        // Nothing is proposed by a clock that cannot be believed. What needs no time goes on.
-        let now = now.unwrap_or_else(|ahead| {
-            replies = seat.partition.turn_away(&Reply::Busy(Busy::Clock(ahead)));
-            Time(0)
-        });
-        let was_serving = seat.partition.state() == State::Serving;
-        let step = seat.partition.run(now);
-        seat.shared.set_state(seat.partition.state());
+        // Its thread waits for the disk.
+        if seat.syncing.is_some() {
+            return;
+        }
+        while let Some(message) = seat.inbox.pop_front() {
+            let is_restart = matches!(message, ToPartition::Restart);
+            seat.host.take(message);
+            if is_restart {
+                self.seen.push(Seen::Restarted { partition: name });
+            }
+        }
+        if !seat.has_ended {
+            self.work(name, now, time);
+        }
+        self.deliver(now);
+    }
+
+    fn work(&mut self, name: PartitionRef, now: Moment, time: Result<Time, ClockAhead>) {
+        let Some(seat) = self.seats.get_mut(&name) else { return };
+        let was_serving = seat.host.partition().state() == State::Serving;
+        let sync = seat.host.work(time);
+        let state = seat.host.partition().state();
         if !was_serving {
-            seat.unflushed_at_first = seat.partition.held().unflushed_rows;
+            seat.unflushed_at_first = seat.host.partition().held().unflushed_rows;
         }
-        let Step { replies: decided, flight, has_more } = step;
-        replies.extend(decided);
         let batch =
             std::mem::take(&mut *self.observed.lock().unwrap_or_else(PoisonError::into_inner));
-        let state = seat.partition.state();
         let is_maybe = matches!(state, State::Stopped(Reason::Store { .. }));
-        match flight {
-            Some(flight) => {
-                self.seen.push(Seen::Flew { partition: name, batch });
-                self.waiting.push((name, flight));
-            }
+        match &sync {
+            Some(_) => self.seen.push(Seen::Flew { partition: name, batch }),
             None if batch.is_empty() => {}
             None if state == State::Serving => {
                 self.seen.push(Seen::Decided { partition: name, batch });
             }
             None => self.seen.push(Seen::Dropped { partition: name, batch, is_maybe }),
         }
-        self.give(name, replies);
-        self.wish_sync();
-        self.wish_run(name, has_more);
+        match sync {
+            Some(SyncBy::Owner(landing)) => {
+                seat.syncing = Some(landing);
+                return self.wishes.push(Wish::OwnSync { partition: name });
+            }
+            Some(SyncBy::Syncer(landing)) => {
+                self.syncer.take(landing);
+                if !self.is_syncing() && self.syncer.waiting() == 1 {
+                    self.wishes.push(Wish::Sync);
+                }
+            }
+            None => {}
+        }
+        self.rest(name, now);
     }
 
-    /// The sync that was wished for begins. It may do its work at once, or when it ends.
-    pub(crate) fn begin_sync(&mut self, is_early: bool) -> Result<(), String> {
-        self.syncing = std::mem::take(&mut self.waiting);
-        if is_early { self.store.sync().map_err(|error| causes(&error)) } else { Ok(()) }
+    fn rest(&mut self, name: PartitionRef, now: Moment) {
+        let Some(seat) = self.seats.get_mut(&name) else { return };
+        match seat.host.rest(now) {
+            Next::Now => self.wish_turn(name),
+            Next::Within(rest) => {
+                let at = now.saturating_add(rest);
+                if seat.timer.is_none_or(|timer| timer > at) {
+                    seat.timer = Some(at);
+                    self.wishes.push(Wish::Timer { partition: name, at });
+                }
+            }
+            Next::End => seat.has_ended = true,
+        }
+        if self.seats.get(&name).is_some_and(|seat| !seat.inbox.is_empty()) {
+            self.wish_turn(name);
+        }
+    }
+
+    /// The directory has its turn.
+    pub(crate) fn direct(&mut self, now: Moment) {
+        self.is_directory_awaited = false;
+        loop {
+            let message = self.post.mail().to_directory.pop_front();
+            let Some(message) = message else { break };
+            let replies = self.directory.take(message, now);
+            if let Some(routes) = self.directory.changed_routes() {
+                self.routes = routes;
+            }
+            for (handle, reply) in replies {
+                handle.answer(reply);
+            }
+        }
+        self.deliver(now);
+    }
+
+    /// A sync that was wished for begins: that of a partition, or the syncer's. It may do its work at
+    /// once, or when it ends.
+    pub(crate) fn begin_sync(
+        &mut self,
+        of: Option<PartitionRef>,
+        is_early: bool,
+        now: Moment,
+    ) -> Result<(), String> {
+        if of.is_none() {
+            assert!(self.syncer.begin(), "somebody waits for the sync");
+            self.deliver(now);
+        }
+        if is_early { self.sync() } else { Ok(()) }
     }
 
     /// It ends.
-    pub(crate) fn end_sync(&mut self, begun: Result<(), String>, is_early: bool) {
-        let synced = match begun {
-            Ok(()) if !is_early => self.store.sync().map_err(|error| causes(&error)),
-            begun => begun,
-        };
-        for (name, flight) in std::mem::take(&mut self.syncing) {
-            match &synced {
-                Ok(()) => self.land(name, flight),
-                Err(what) => self.crash(name, flight, what),
+    pub(crate) fn end_sync(
+        &mut self,
+        of: Option<PartitionRef>,
+        begun: Result<(), String>,
+        is_early: bool,
+        now: Moment,
+    ) {
+        let synced = if begun.is_ok() && !is_early { self.sync() } else { begun };
+        match of {
+            None => {
+                if synced.is_ok() {
+                    let landed = self.syncer.syncing();
+                    self.seen.extend(landed.map(|partition| Seen::Landed { partition }));
+                }
+                self.syncer.end(&synced);
+                if self.syncer.waiting() > 0 {
+                    self.wishes.push(Wish::Sync);
+                }
+            }
+            Some(name) => {
+                let Some(seat) = self.seats.get_mut(&name) else { return };
+                let landing = seat.syncing.take().expect("it waits for its sync");
+                if synced.is_ok() {
+                    self.seen.push(Seen::Landed { partition: name });
+                }
+                seat.host.take(landing.land(&synced));
+                self.rest(name, now);
             }
         }
-        self.wish_sync();
+        self.deliver(now);
+    }
+
+    fn sync(&self) -> Result<(), String> {
+        self.store.sync().map_err(|error| causes(&error))
     }
 
     pub(crate) fn is_syncing(&self) -> bool {
-        !self.syncing.is_empty()
+        self.syncer.syncing().next().is_some()
     }
 
     /// How many commits are on their way to the disk.
     pub(crate) fn flights(&self) -> usize {
-        self.waiting.len().saturating_add(self.syncing.len())
+        let own = self.seats.values().filter(|seat| seat.syncing.is_some()).count();
+        self.syncer.waiting().saturating_add(self.syncer.syncing().count()).saturating_add(own)
     }
 
     /// Whether messages between partitions are under way.
     pub(crate) fn has_deliveries(&self) -> bool {
-        self.deliveries > 0
+        let is_delivery = |message: &ToPartition<Handle>| {
+            matches!(message, ToPartition::Request(_, ReplyTo::Outbox { .. }))
+        };
+        let is_carried = |message: &ToDirectory<Handle>| {
+            matches!(message, ToDirectory::Carry(_) | ToDirectory::Answered { .. })
+        };
+        self.seats.values().any(|seat| seat.inbox.iter().any(is_delivery))
+            || self.post.mail().to_directory.iter().any(is_carried)
     }
 
     /// What others see of a partition.
     pub(crate) fn shared(&self, name: PartitionRef) -> Option<&Arc<Shared>> {
-        self.seats.get(&name).map(|seat| &seat.shared)
+        self.seats.get(&name).map(|seat| seat.address.shared())
     }
 
     pub(crate) fn states(&self) -> impl Iterator<Item = (PartitionRef, State)> {
-        self.seats.iter().map(|(name, seat)| (*name, seat.partition.state()))
+        self.seats.iter().map(|(name, seat)| (*name, seat.host.partition().state()))
+    }
+
+    /// Whether a partition is about to read again what is stored.
+    pub(crate) fn is_restarting(&self, name: PartitionRef) -> bool {
+        let is_restart = |message: &ToPartition<Handle>| matches!(message, ToPartition::Restart);
+        self.seats.get(&name).is_some_and(|seat| seat.inbox.iter().any(is_restart))
+    }
+
+    /// Partitions in which no numbers wait for a checkpoint.
+    pub(crate) fn idle(&self) -> impl Iterator<Item = PartitionRef> {
+        let is_idle = |(_, seat): &(&PartitionRef, &Seat)| {
+            let partition = seat.host.partition();
+            partition.state() == State::Serving && partition.is_idle()
+        };
+        self.seats.iter().filter(is_idle).map(|(name, _)| *name)
     }
 
     /// How many requests wait in each partition.
     pub(crate) fn unanswered(&self) -> impl Iterator<Item = (PartitionRef, usize)> {
-        self.seats.iter().map(|(name, seat)| (*name, seat.unanswered))
+        self.seats.iter().map(|(name, seat)| (*name, seat.address.unanswered()))
     }
 
     pub(crate) fn usage(&self) -> impl Iterator<Item = (PartitionRef, Usage)> {
-        self.seats.iter().map(|(name, seat)| {
-            let Seat { partition, unanswered, unflushed_at_first, .. } = seat;
-            let (unanswered, unflushed_at_first) = (*unanswered, *unflushed_at_first);
-            (*name, Usage { held: partition.held(), unanswered, unflushed_at_first })
-        })
+        self.seats.iter().map(|(name, seat)| (*name, seat.usage()))
     }
 
     /// How many nodes of trees wait for a checkpoint in a partition.
     pub(crate) fn waiting_nodes(&self, name: PartitionRef) -> usize {
-        self.seats.get(&name).map_or(0, |seat| seat.partition.held().waiting_nodes)
+        self.seats.get(&name).map_or(0, |seat| seat.host.partition().held().waiting_nodes)
     }
 
     /// Whether nothing is under way.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.waiting.is_empty() && self.seats.values().all(|seat| seat.unanswered == 0)
+        self.flights() == 0
+            && self.post.mail().to_directory.is_empty()
+            && self.seats.values().all(Seat::is_quiet)
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -334,164 +472,70 @@ impl Server {
         &self.store
     }
 
-    fn start(&mut self, name: PartitionRef) {
-        if self.seats.contains_key(&name) {
-            return;
+    /// Puts what was sent where it is received, and sees to it that it is.
+    fn deliver(&mut self, now: Moment) {
+        let mail = std::mem::take(&mut *self.post.mail());
+        let mail::Mail { started, to_partitions, to_directory, answers, dropped, is_ending } = mail;
+        for (name, partition, address) in started {
+            let store: Arc<dyn Store> = Arc::new(self.store.clone());
+            let directory = self.post.directory();
+            let host = PartitionHost::new(
+                partition,
+                address.clone(),
+                directory,
+                store,
+                self.settings,
+                now,
+            );
+            self.seats.insert(name, Seat::new(host, address));
+            self.wish_turn(name);
         }
-        let observed = self.observed.clone();
+        for (name, message) in to_partitions {
+            if let Some(seat) = self.seats.get_mut(&name) {
+                seat.inbox.push_back(message);
+            }
+            self.wish_turn(name);
+        }
+        if !to_directory.is_empty() && !std::mem::replace(&mut self.is_directory_awaited, true) {
+            self.wishes.push(Wish::Directory);
+        }
+        self.wishes.extend(answers.into_iter().map(|(asker, reply)| Wish::Answer { asker, reply }));
+        self.seen.extend(dropped.into_iter().map(|asker| Seen::Unanswered { asker }));
+        let mut mail = self.post.mail();
+        mail.is_ending = is_ending;
+        mail.to_directory = to_directory;
+    }
+
+    fn wish_turn(&mut self, name: PartitionRef) {
+        let Some(seat) = self.seats.get_mut(&name) else { return };
+        // One that waits for the disk looks when that has answered.
+        if seat.syncing.is_none() && !std::mem::replace(&mut seat.is_awaited, true) {
+            self.wishes.push(Wish::Turn { partition: name });
+        }
+    }
+}
+
+/// How the directory starts partitions. Once the process ends, it starts none.
+fn start(
+    store: &FaultyStore,
+    settings: Settings,
+    post: &Post,
+    observed: &Arc<Mutex<Batch>>,
+) -> Start<Handle> {
+    let (store, observed) = (store.clone(), observed.clone());
+    let mail = post.downgrade();
+    Box::new(move |name| {
+        let observed = observed.clone();
         let observer: Observer = Box::new(move |entry, effects| {
             let mut observed = observed.lock().unwrap_or_else(PoisonError::into_inner);
             observed.push((entry.clone(), Applied::of(effects)));
         });
-        let store: Arc<dyn Store> = Arc::new(self.store.clone());
-        let partition = Partition::new(store, prefix_of(name), self.settings);
+        let partition = Partition::new(Arc::new(store.clone()), prefix_of(name), settings);
         let partition = partition.observed_by(observer);
-        let shared = Arc::new(Shared::new(partition.state()));
-        let seat = Seat {
-            partition,
-            shared,
-            is_awaited: false,
-            has_timer: false,
-            unanswered: 0,
-            unflushed_at_first: 0,
-        };
-        self.seats.insert(name, seat);
-        self.wish_run(name, true);
-    }
+        mail.start(name, partition)
+    })
+}
 
-    fn take(&mut self, name: PartitionRef, body: Body, handle: Handle) {
-        self.start(name);
-        let seat = self.seats.get_mut(&name).expect("it was started");
-        seat.unanswered = seat.unanswered.saturating_add(1);
-        let is_behind = match &handle {
-            Handle::Client { link: Some(link), .. } => link.is_behind(),
-            Handle::Client { .. } | Handle::Definer { .. } => false,
-            Handle::Outbox { .. } | Handle::Nobody => false,
-        };
-        if is_behind {
-            return self.give(name, vec![(handle, Reply::Busy(Busy::Behind))]);
-        }
-        match seat.partition.take(body, handle) {
-            Ok(()) => self.wish_run(name, true),
-            Err(refused) => self.give(name, vec![refused]),
-        }
-    }
-
-    fn give(&mut self, partition: PartitionRef, replies: Vec<(Handle, Reply)>) {
-        let mut replies = VecDeque::from(replies);
-        if let Some(seat) = self.seats.get_mut(&partition) {
-            seat.unanswered = seat.unanswered.saturating_sub(replies.len());
-        }
-        while let Some((handle, reply)) = replies.pop_front() {
-            match handle {
-                Handle::Outbox { target, number } => {
-                    self.deliveries = self.deliveries.saturating_sub(1);
-                    match after(target, number, &reply) {
-                        Next::Tell(delivered) => {
-                            self.take(SYSTEM, Body::Delivered(delivered), Handle::Nobody);
-                        }
-                        Next::Again { expected } => self.deliver_outbox(target, Some(expected)),
-                        Next::Wait => {}
-                    }
-                }
-                Handle::Nobody => {}
-                Handle::Client { ref link, .. } => {
-                    if let Some(link) = link {
-                        link.answered(&reply);
-                    }
-                    self.wishes.push(Wish::Answer { partition, handle, reply });
-                }
-                Handle::Definer { .. } => {
-                    self.wishes.push(Wish::Answer { partition, handle, reply });
-                }
-            }
-        }
-    }
-
-    fn land(&mut self, name: PartitionRef, flight: Flight<Handle>) {
-        let Flight { replies, touched, messages, view, begins } = flight;
-        let Some(seat) = self.seats.get_mut(&name) else { return };
-        seat.shared.publish(view, &touched);
-        seat.partition.landed();
-        self.seen.push(Seen::Landed { partition: name });
-        self.give(name, replies);
-        for message in messages {
-            self.deliver(message);
-        }
-        // A partition that begins to serve is sent what is there for it. The system partition begins
-        // with starting all others.
-        match begins {
-            true if name == SYSTEM => self.resume_apps(),
-            true => self.deliver_outbox(name, None),
-            false => {}
-        }
-        self.wish_run(name, true);
-    }
-
-    fn crash(&mut self, name: PartitionRef, flight: Flight<Handle>, what: &str) {
-        let unknown = Reply::Unknown { why: what.to_owned() };
-        let replies = flight.replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
-        let mut replies: Vec<_> = replies.collect();
-        if let Some(seat) = self.seats.get_mut(&name) {
-            replies.extend(seat.partition.stop(Reason::Store { what: what.to_owned() }));
-            seat.shared.set_state(seat.partition.state());
-        }
-        self.give(name, replies);
-    }
-
-    fn resume_apps(&mut self) {
-        let view = self.shared(SYSTEM).and_then(|shared| shared.view());
-        let Some(view) = view else { return };
-        let apps = Reader::new(&view, prefix_of(SYSTEM), self.store.schema()).apps();
-        let apps = match apps {
-            Ok(apps) => apps,
-            Err(failed) => return self.stop_system(&failed),
-        };
-        for definitions in apps {
-            let AppSettings { app, partitions, .. } = definitions.app;
-            for partition in partitions_of(app, partitions) {
-                self.start(partition);
-                if self.shared(partition).is_some_and(|shared| shared.serves()) {
-                    self.deliver_outbox(partition, None);
-                }
-            }
-        }
-    }
-
-    fn deliver_outbox(&mut self, target: PartitionRef, expected: Option<u64>) {
-        let view = self.shared(SYSTEM).and_then(|shared| shared.view());
-        let Some(view) = view else { return };
-        match outbox_of(&view, self.store.schema(), target, expected) {
-            Ok(messages) => messages.into_iter().for_each(|message| self.deliver(message)),
-            Err(failed) => self.stop_system(&failed),
-        }
-    }
-
-    fn deliver(&mut self, message: Outgoing) {
-        let Outgoing { target, delivery } = message;
-        let number = delivery.number;
-        self.deliveries = self.deliveries.saturating_add(1);
-        self.take(target, Body::Delivery(delivery), Handle::Outbox { target, number });
-    }
-
-    fn stop_system(&mut self, failed: &dyn std::error::Error) {
-        let Some(seat) = self.seats.get_mut(&SYSTEM) else { return };
-        let replies = seat.partition.stop(Reason::Unreadable { what: causes(failed) });
-        seat.shared.set_state(seat.partition.state());
-        self.give(SYSTEM, replies);
-    }
-
-    fn wish_run(&mut self, name: PartitionRef, is_soon: bool) {
-        let Some(seat) = self.seats.get_mut(&name) else { return };
-        let is_promised = if is_soon { &mut seat.is_awaited } else { &mut seat.has_timer };
-        if !std::mem::replace(is_promised, true) {
-            self.wishes.push(Wish::Run { partition: name, is_soon });
-        }
-    }
-
-    fn wish_sync(&mut self) {
-        if self.syncing.is_empty() && !self.waiting.is_empty() {
-            self.wishes.push(Wish::Sync);
-        }
-    }
+fn not_known() -> Reply {
+    Reply::NotWritten { why: "the apps are not known yet".to_owned() }
 }

@@ -452,7 +452,12 @@ impl World {
 
     pub(super) fn definer_acts(&mut self) {
         let now = self.agenda.now();
+        let is_impatient = !self.is_healed && self.dice.below(8) == 0;
         let definer = &mut self.definer;
+        // One who does not wait until all partitions have a definition goes on to the next one.
+        if is_impatient && definer.opening.is_empty() {
+            definer.current = None;
+        }
         if definer.current.is_none() {
             // Once the app is there, definitions are rare.
             definer.current = match definer.opening.pop() {
@@ -491,32 +496,23 @@ impl World {
     }
 
     pub(super) fn declare_arrives(&mut self, declare: Declare) {
-        let partition = self.partition_of(&declare.workspace);
+        let (partition, now) = (self.partition_of(&declare.workspace), self.agenda.now());
         if let Some(server) = &mut self.server {
-            server.declare(partition, Body::Declare(declare));
+            server.declare(partition, Body::Declare(declare), now);
         }
     }
 
     pub(super) fn define_arrives(&mut self, number: u64) {
-        let current = self.definer.current.clone();
+        let (current, now) = (self.definer.current.clone(), self.agenda.now());
         if let (Some(define), Some(server)) =
             (current.filter(|_| number == self.definer.number), &mut self.server)
         {
-            server.define(Body::Define(define), number);
+            server.define(define, number, now);
         }
     }
 
     pub(super) fn defined(&mut self, number: u64, came_to: DefinitionEnd) {
-        let is_done = match came_to {
-            DefinitionEnd::Refused => true,
-            DefinitionEnd::Open => false,
-            // One who does not wait until all partitions have it goes on to the next one.
-            DefinitionEnd::Decided { app, version } => {
-                invariants::definitions::is_everywhere(self, app, version)
-                    || !self.is_healed && self.dice.below(4) == 0
-            }
-        };
-        if is_done && number == self.definer.number {
+        if matches!(came_to, DefinitionEnd::Done) && number == self.definer.number {
             self.definer.current = None;
             if self.definer.opening.is_empty() {
                 self.begin_trouble();

@@ -85,7 +85,10 @@ impl World {
                 let is_full = matches!(state, Some((_, State::Actualizing(_))));
                 covered.extend(is_full.then_some("covered_disk_full"));
             }
-            Seen::Decided { .. } | Seen::Landed { .. } | Seen::Restarted { .. } => {}
+            Seen::Decided { .. }
+            | Seen::Landed { .. }
+            | Seen::Restarted { .. }
+            | Seen::Unanswered { .. } => {}
         }
         covered.into_iter().for_each(|what| self.count(what));
     }

@@ -20,6 +20,10 @@ use crate::server::{JUMPS, LONG_JUMP, Server};
 /// How often somebody looks after the server.
 const OPERATOR: Duration = Duration::from_millis(500);
 
+/// How long a process may take to end in good order, at most, and how much longer before it is killed.
+const SHUT_DOWN_WITHIN: Duration = Duration::from_secs(4);
+const SHUT_DOWN_GRACE: Duration = Duration::from_secs(1);
+
 /// Settings with small limits, so that they are reached: all of them as low as they go, all high, or
 /// any of them.
 pub(super) fn settings(dice: &mut Dice) -> Settings {
@@ -67,6 +71,7 @@ impl World {
         self.disk.set_healed(false);
         for (every, what) in [
             (self.rates.crash_every, Happening::Crash),
+            (self.rates.shut_down_every, Happening::ShutDown),
             (self.rates.pause_every, Happening::Pause),
             (self.rates.restart_every, Happening::Restart),
             (OPERATOR, Happening::Operator),
@@ -144,12 +149,52 @@ impl World {
         Ok(())
     }
 
-    /// The process ends, and another one begins after a while.
+    /// The process is killed or loses power, and another one begins after a while.
     pub(super) fn crash(&mut self) -> Result<(), Violation> {
         self.plan(self.rates.crash_every, Happening::Crash);
+        let end = if self.dice.below(2) == 0 { End::Killed } else { End::PowerLost };
+        self.end_process(end)
+    }
+
+    /// Somebody ends the process in good order.
+    pub(super) fn shut_down(&mut self) {
+        self.plan(self.rates.shut_down_every, Happening::ShutDown);
+        let now = self.agenda.now();
+        let Some(server) = self.server.as_mut().filter(|server| !server.is_ending()) else {
+            return;
+        };
+        let within = part_of(&mut self.dice, SHUT_DOWN_WITHIN);
+        self.trace.line(now, format_args!("server: is to end within {} ms", within.as_millis()));
+        let by = now.saturating_add(within);
+        server.shut_down(by, now);
+        let over = Happening::ShutDownOver { life: self.life };
+        self.agenda.at(by.saturating_add(SHUT_DOWN_GRACE), over);
+    }
+
+    /// A process that was told to end, and has not, is killed.
+    pub(super) fn shut_down_over(&mut self, life: u64) -> Result<(), Violation> {
+        if life != self.life || self.server.is_none() {
+            return Ok(());
+        }
+        self.count("covered_shut_down_cut_off");
+        self.end_process(End::Killed)
+    }
+
+    /// A process that was told to end, and has, is gone.
+    pub(super) fn end_in_order(&mut self) -> Result<(), Violation> {
+        let Some(server) = self.server.as_ref().filter(|server| server.has_ended()) else {
+            return Ok(());
+        };
+        invariants::shut_down::check(self, server)?;
+        let now = self.agenda.now();
+        self.trace.line(now, format_args!("server: has ended"));
+        self.count("covered_shut_down_in_order");
+        self.end_process(End::Killed)
+    }
+
+    fn end_process(&mut self, end: End) -> Result<(), Violation> {
         let Some(server) = self.server.take() else { return Ok(()) };
         let now = self.agenda.now();
-        let end = if self.dice.below(2) == 0 { End::Killed } else { End::PowerLost };
         let PowerLoss { kept, lost, torn } = self.disk.end(&mut self.dice, end);
         self.trace.line(now, format_args!("server: {end:?}, {lost} commits are gone"));
         for (is_so, what) in [
@@ -213,6 +258,7 @@ impl World {
         if !self.is_healed && self.dice.below(8) == 0 {
             let ahead = i64::try_from(LONG_JUMP.as_millis()).unwrap_or(0);
             self.clock.set(if self.dice.below(3) == 0 { ahead.saturating_neg() } else { ahead });
+            self.count("clock_jumps");
         }
         self.clock.begin(now, newest, clock, is_served);
         match self.clock.now(now) {
@@ -222,7 +268,7 @@ impl World {
             }
             Ok(_) | Err(_) => {}
         }
-        self.server = Some(Server::begin(store, self.settings));
+        self.server = Some(Server::begin(store, self.settings, now));
         if self.is_healed {
             self.look_at_clock();
         }
@@ -309,8 +355,9 @@ impl World {
     }
 
     fn restart(&mut self, partition: PartitionRef) {
+        let now = self.agenda.now();
         if let Some(server) = &mut self.server {
-            server.restart(partition);
+            server.restart(partition, now);
         }
     }
 

@@ -20,7 +20,7 @@ use seriatim_node::{Settings, State};
 use seriatim_storage::faulty::Dice;
 use seriatim_testkit::core::{Model, Requests};
 use seriatim_types::{
-    AppId, Declare, Define, DefineRequest, Fingerprint, Key, NUMBER_MAX, Name, PartitionRef, Reset,
+    Declare, Define, DefineRequest, Fingerprint, Key, NUMBER_MAX, Name, PartitionRef, Reset,
     Retention, Time,
 };
 
@@ -62,15 +62,20 @@ const WINDOWS: [(Retention, u64); 8] = [
 /// What happens.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// A partition has its turn.
-    Run {
+    /// A partition has its turn, soon after it was wished for or by its timer.
+    Turn {
         life: u64,
         partition: PartitionRef,
-        is_soon: bool,
+        timer: Option<Moment>,
     },
-    /// A sync ends.
+    /// The directory has its turn.
+    Direct {
+        life: u64,
+    },
+    /// A sync ends: that of a partition, or the syncer's.
     Synced {
         life: u64,
+        of: Option<PartitionRef>,
         begun: Result<(), String>,
         is_early: bool,
     },
@@ -141,6 +146,12 @@ pub(crate) enum Happening {
         events: Vec<seriatim_types::Event>,
     },
     Crash,
+    /// Somebody ends the process in good order.
+    ShutDown,
+    /// The process has had its time to end.
+    ShutDownOver {
+        life: u64,
+    },
     Begin,
     Pause,
     /// Somebody looks after the server.
@@ -188,6 +199,8 @@ pub(crate) struct World {
     pub(crate) numbers: BTreeMap<(Key, Fingerprint), usize>,
     pub(crate) places: Vec<Place>,
     pub(crate) readings: Vec<Reading>,
+    /// How many events are in a partition's log behind each commit, and when that was.
+    pub(crate) committed: BTreeMap<PartitionRef, Vec<(usize, Moment)>>,
     /// How much of a partition's log somebody knows.
     pub(crate) known: BTreeMap<PartitionRef, u64>,
     /// The latest time of any entry.
@@ -213,15 +226,12 @@ pub(crate) struct Definer {
     pub(crate) rest: u64,
 }
 
-/// What came of a definition, as far as the system partition knows.
+/// What came of a definition.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DefinitionEnd {
-    /// It is decided. Whoever has asked waits until all partitions of the app have the version.
-    Decided {
-        app: AppId,
-        version: u64,
-    },
-    Refused,
+    /// All partitions of the app have it, or it was refused.
+    Done,
+    /// Whoever has asked asks again.
     Open,
 }
 
@@ -261,6 +271,7 @@ impl World {
             numbers: BTreeMap::new(),
             places: Vec::new(),
             readings: Vec::new(),
+            committed: BTreeMap::new(),
             known: BTreeMap::new(),
             latest: Time(0),
             retention,
@@ -344,10 +355,11 @@ impl World {
             return Ok(());
         }
         match what {
-            Happening::Run { life, partition, is_soon } => {
-                self.run_partition(life, partition, is_soon)
+            Happening::Turn { life, partition, timer } => self.turn(life, partition, timer),
+            Happening::Direct { life } => self.direct(life),
+            Happening::Synced { life, of, begun, is_early } => {
+                self.synced(life, of, begun, is_early);
             }
-            Happening::Synced { life, begun, is_early } => self.synced(life, begun, is_early),
             Happening::Command { connection, generation, id, asked } => {
                 self.command_arrives(connection, generation, id, asked);
             }
@@ -372,6 +384,8 @@ impl World {
                 self.page_arrives(follower, connection, events)?;
             }
             Happening::Crash => self.crash()?,
+            Happening::ShutDown => self.shut_down(),
+            Happening::ShutDownOver { life } => self.shut_down_over(life)?,
             Happening::Begin => self.begin_server(),
             Happening::Pause => self.pause(),
             Happening::Operator => self.operator_looks()?,
@@ -389,7 +403,9 @@ impl World {
     /// Whether everybody has come to an end.
     fn is_over(&self) -> bool {
         let is_idle = self.server.as_ref().is_some_and(|server| {
-            !server.is_syncing() && server.states().all(|(_, state)| state == State::Serving)
+            !server.is_syncing()
+                && !server.is_ending()
+                && server.states().all(|(_, state)| state == State::Serving)
         });
         is_idle
             && self.definer.current.is_none()
@@ -429,6 +445,7 @@ impl Happening {
         matches!(
             self,
             Self::Crash
+                | Self::ShutDown
                 | Self::Pause
                 | Self::Operator
                 | Self::Restart
@@ -444,7 +461,8 @@ impl Happening {
     fn is_of_server(&self) -> bool {
         matches!(
             self,
-            Self::Run { .. }
+            Self::Turn { .. }
+                | Self::Direct { .. }
                 | Self::Synced { .. }
                 | Self::Command { .. }
                 | Self::Read { .. }

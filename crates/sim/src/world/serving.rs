@@ -9,13 +9,14 @@ use seriatim_testkit::core::Answer;
 use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
 
 use super::{DefinitionEnd, Happening, World, covering};
+use crate::agenda::Moment;
 use crate::answers::answer;
 use crate::client::{Stage, Style};
 use crate::invariants::{self, Violation};
 use crate::network::Way;
 use crate::oracle::show;
 use crate::rates::{happens, part_of};
-use crate::server::{Handle, Seen, Server, Wish};
+use crate::server::{Asker, Seen, Server, Wish};
 
 /// The app that everything is about.
 pub(crate) const SHOP: AppId = AppId(1);
@@ -23,23 +24,37 @@ pub(crate) const SHOP: AppId = AppId(1);
 /// How long a partition waits for its turn at most.
 const TURN: Duration = Duration::from_micros(300);
 
-/// How long one that has nothing to do waits before it looks by itself.
-const IDLE: Duration = Duration::from_millis(40);
+/// How late a timer is at least: one that is over at once would let no time pass.
+const TIMER_MIN: Duration = Duration::from_micros(100);
 
 impl World {
-    pub(super) fn run_partition(&mut self, life: u64, partition: PartitionRef, is_soon: bool) {
-        let now = self.clock.now(self.agenda.now());
+    pub(super) fn turn(&mut self, life: u64, partition: PartitionRef, timer: Option<Moment>) {
+        let now = self.agenda.now();
+        let time = self.clock.now(now);
         if let Some(server) = self.server.as_mut().filter(|_| life == self.life) {
-            server.run(partition, is_soon, now);
+            server.turn(partition, timer, now, time);
         }
     }
 
-    pub(super) fn synced(&mut self, life: u64, begun: Result<(), String>, is_early: bool) {
+    pub(super) fn direct(&mut self, life: u64) {
+        let now = self.agenda.now();
+        if let Some(server) = self.server.as_mut().filter(|_| life == self.life) {
+            server.direct(now);
+        }
+    }
+
+    pub(super) fn synced(
+        &mut self,
+        life: u64,
+        of: Option<PartitionRef>,
+        begun: Result<(), String>,
+        is_early: bool,
+    ) {
         let now = self.agenda.now();
         if let Some(server) = self.server.as_mut().filter(|_| life == self.life) {
             let result = if begun.is_ok() { "" } else { ", and has failed" };
             self.trace.line(now, format_args!("disk: a sync ends{result}"));
-            server.end_sync(begun, is_early);
+            server.end_sync(of, begun, is_early, now);
         }
     }
 
@@ -67,44 +82,66 @@ impl World {
         self.trace.line(now, format_args!("server: #{index} arrives over {connection}"));
         asked.stage = Stage::AtServer;
         let body = Body::Command(asked.command.clone());
-        server.command(asked.partition, body, generation, (connection, id, index));
+        server.command(asked.partition, body, generation, (connection, id, index), now);
     }
 
     /// Does what the server wishes, and looks at what it has done.
     pub(super) fn fulfil(&mut self) -> Result<(), Violation> {
-        let Some(server) = &mut self.server else { return Ok(()) };
-        let seen = std::mem::take(&mut server.seen);
-        let wishes = std::mem::take(&mut server.wishes);
-        for seen in &seen {
-            let now = self.agenda.now();
-            if let Seen::Flew { batch, .. } = seen {
-                let mut entries = batch.iter().map(|(entry, _)| entry);
-                entries.try_for_each(|entry| invariants::clock::check(&self.clock, now, entry))?;
+        // What is done for it may make it wish for more.
+        while let Some(server) = &mut self.server {
+            let seen = std::mem::take(&mut server.seen);
+            let wishes = std::mem::take(&mut server.wishes);
+            if seen.is_empty() && wishes.is_empty() {
+                break;
             }
-            self.trace.line(now, format_args!("{}", invariants::show_seen(seen)));
-            self.note_refusals(seen);
-            self.cover(seen);
-            let right = self.oracle.see(seen, &self.disk);
-            right.map_err(|what| Violation::new("model", what))?;
-        }
-        for wish in wishes {
-            if let Wish::Answer { partition, handle, reply } = &wish {
-                self.chains.answered(self.life, *partition, handle, reply)?;
-                self.note_denied(*partition, handle, reply);
+            seen.iter().try_for_each(|seen| self.look_at(seen))?;
+            for wish in wishes {
+                if let Wish::Answer { asker, reply } = &wish {
+                    self.chains.answered(self.life, asker, reply)?;
+                    self.note_denied(asker, reply);
+                }
+                self.fulfil_wish(wish)?;
             }
-            self.fulfil_wish(wish);
         }
         invariants::outcomes::check_denied(&self.oracle)?;
-        self.check_server()
+        self.check_server()?;
+        self.end_in_order()
     }
 
-    fn note_denied(&mut self, partition: PartitionRef, handle: &Handle, reply: &Reply) {
+    /// Looks at something that the server has done.
+    fn look_at(&mut self, seen: &Seen) -> Result<(), Violation> {
+        let now = self.agenda.now();
+        if let Seen::Flew { batch, .. } = seen {
+            let mut entries = batch.iter().map(|(entry, _)| entry);
+            entries.try_for_each(|entry| invariants::clock::check(&self.clock, now, entry))?;
+        }
+        self.trace.line(now, format_args!("{}", invariants::show_seen(seen)));
+        invariants::answered::check(seen)?;
+        self.note_refusals(seen);
+        self.cover(seen);
+        let right = self.oracle.see(seen, &self.disk);
+        right.map_err(|what| Violation::new("model", what))?;
+        if let Seen::Flew { partition, batch } = seen {
+            let events: usize = batch.iter().map(|(_, applied)| applied.events.len()).sum();
+            let count = self.oracle.log_ahead(*partition).len();
+            if events == 0 {
+                return Ok(());
+            }
+            let committed = self.committed.entry(*partition).or_default();
+            // What came behind is lost.
+            committed.retain(|(behind, _)| behind.saturating_add(events) <= count);
+            committed.push((count, now));
+        }
+        Ok(())
+    }
+
+    fn note_denied(&mut self, asker: &Asker, reply: &Reply) {
         // Both are said of a command that was tried and not committed.
         let is_denied =
             matches!(reply, Reply::NotWritten { .. } | Reply::Busy(Busy::DiskFull { .. }));
-        let (Handle::Client { asked, .. }, true) = (handle, is_denied) else { return };
+        let (Asker::Client { asked, partition, .. }, true) = (asker, is_denied) else { return };
         if let Some(asked) = self.asked.get(*asked) {
-            self.oracle.deny(partition, &asked.command);
+            self.oracle.deny(*partition, &asked.command);
         }
     }
 
@@ -123,82 +160,57 @@ impl World {
         }
     }
 
-    fn fulfil_wish(&mut self, wish: Wish) {
+    fn fulfil_wish(&mut self, wish: Wish) -> Result<(), Violation> {
         let life = self.life;
         match wish {
-            Wish::Run { partition, is_soon } => {
-                // While everybody rests it looks now and then all the same.
+            Wish::Turn { partition } => {
+                let delay = part_of(&mut self.dice, TURN);
+                self.agenda.after(delay, Happening::Turn { life, partition, timer: None });
+            }
+            Wish::Timer { partition, at } => {
+                // While everybody rests it wakes now and then all the same.
                 let quiet = self.quiet_for();
-                let delay = match is_soon {
-                    true => part_of(&mut self.dice, TURN),
-                    false => part_of(&mut self.dice, quiet).saturating_add(IDLE),
-                };
-                self.agenda.after(delay, Happening::Run { life, partition, is_soon });
+                let late = part_of(&mut self.dice, quiet)
+                    .saturating_add(part_of(&mut self.dice, TURN))
+                    .saturating_add(TIMER_MIN);
+                let turn = Happening::Turn { life, partition, timer: Some(at) };
+                self.agenda.at(at.saturating_add(late), turn);
             }
-            Wish::Sync => {
-                let is_early = self.dice.below(2) == 0;
-                let mut delay = part_of(&mut self.dice, self.rates.sync);
-                if happens(&mut self.dice, self.rates.slow_sync) {
-                    delay = part_of(&mut self.dice, Duration::from_secs(3));
-                }
-                let Some(server) = &mut self.server else { return };
-                let begun = server.begin_sync(is_early);
-                self.agenda.after(delay, Happening::Synced { life, begun, is_early });
+            Wish::Directory => {
+                let delay = part_of(&mut self.dice, TURN);
+                self.agenda.after(delay, Happening::Direct { life });
             }
-            Wish::Answer { partition, handle, reply } => self.send_answer(partition, handle, reply),
+            Wish::Sync => self.begin_sync(None),
+            Wish::OwnSync { partition } => self.begin_sync(Some(partition)),
+            Wish::Answer { asker, reply } => self.send_answer(asker, reply)?,
         }
+        Ok(())
     }
 
-    fn send_answer(&mut self, partition: PartitionRef, handle: Handle, reply: Reply) {
-        let now = self.agenda.now();
-        match handle {
-            Handle::Client { connection, id, asked: number, .. } => {
-                let (Some(asked), Some(server)) = (self.asked.get(number), &self.server) else {
-                    return;
-                };
-                let (client, include_proof) = (asked.client, asked.command.include_proof);
-                let covered = covering::name_of(&reply);
-                let shared = server.shared(partition).map(|shared| &**shared);
-                let schema = server.store().schema();
-                let answer = answer(reply, include_proof, partition, shared, schema);
-                if let Err(failure) = &answer {
-                    let code = failure.error.code();
-                    self.trace.line(now, format_args!("server: #{number} is answered {code}"));
-                }
-                if let Some(covered) = covered {
-                    self.count(covered);
-                }
-                if let Some(asked) = self.asked.get_mut(number) {
-                    asked.stage = Stage::Answered;
-                }
-                let Some(it) = self.clients.get(client) else { return };
-                let life = it.life;
-                let moments = match it.style {
-                    Style::Stream if self.network.is_broken(connection) => return,
-                    Style::Stream => {
-                        let to = (client, Way::FromServer);
-                        vec![self.network.stream(to, now, &mut self.dice, &self.rates)]
-                    }
-                    Style::OneShot => {
-                        let to = (client, Way::FromServer);
-                        self.network.single(to, now, &mut self.dice, &self.rates)
-                    }
-                };
-                for moment in moments {
-                    let answer = answer.clone();
-                    let asked = number;
-                    self.agenda.at(
-                        moment,
-                        Happening::Answered { client, life, connection, id, asked, answer },
-                    );
-                }
+    fn begin_sync(&mut self, of: Option<PartitionRef>) {
+        let (life, now) = (self.life, self.agenda.now());
+        let is_early = self.dice.below(2) == 0;
+        let mut delay = part_of(&mut self.dice, self.rates.sync);
+        if happens(&mut self.dice, self.rates.slow_sync) {
+            delay = part_of(&mut self.dice, Duration::from_secs(3));
+        }
+        let Some(server) = &mut self.server else { return };
+        let begun = server.begin_sync(of, is_early, now);
+        self.agenda.after(delay, Happening::Synced { life, of, begun, is_early });
+    }
+
+    fn send_answer(&mut self, asker: Asker, reply: Reply) -> Result<(), Violation> {
+        match asker {
+            Asker::Client { connection, id, asked, partition, .. } => {
+                self.answer_client((connection, id, asked), partition, reply);
             }
-            Handle::Definer { number } => {
+            Asker::Definer { number } => {
                 let came_to = match reply {
-                    Reply::Applied(Outcome::Defined { app, version, .. }) => {
-                        DefinitionEnd::Decided { app, version }
+                    Reply::Applied(Outcome::Defined { app, version, is_new }) => {
+                        invariants::definitions::check_answered(self, app, version, is_new)?;
+                        DefinitionEnd::Done
                     }
-                    Reply::Applied(Outcome::Refused(_)) => DefinitionEnd::Refused,
+                    Reply::Applied(Outcome::Refused(_)) => DefinitionEnd::Done,
                     Reply::Applied(_)
                     | Reply::Busy(_)
                     | Reply::NotWritten { .. }
@@ -208,7 +220,46 @@ impl World {
                 let delay = part_of(&mut self.dice, self.rates.way);
                 self.agenda.after(delay, Happening::Defined { number, came_to });
             }
-            Handle::Outbox { .. } | Handle::Nobody => {}
+            Asker::Nobody => {}
+        }
+        Ok(())
+    }
+
+    fn answer_client(
+        &mut self,
+        (connection, id, number): (u64, u64, usize),
+        partition: PartitionRef,
+        reply: Reply,
+    ) {
+        let now = self.agenda.now();
+        let (Some(asked), Some(server)) = (self.asked.get(number), &self.server) else {
+            return;
+        };
+        let (client, include_proof) = (asked.client, asked.command.include_proof);
+        let covered = covering::name_of(&reply);
+        let shared = server.shared(partition).map(|shared| &**shared);
+        let answer = answer(reply, include_proof, partition, shared, server.store().schema());
+        if let Err(failure) = &answer {
+            let code = failure.error.code();
+            self.trace.line(now, format_args!("server: #{number} is answered {code}"));
+        }
+        if let Some(covered) = covered {
+            self.count(covered);
+        }
+        if let Some(asked) = self.asked.get_mut(number) {
+            asked.stage = Stage::Answered;
+        }
+        let Some(it) = self.clients.get(client) else { return };
+        let (life, to) = (it.life, (client, Way::FromServer));
+        let moments = match it.style {
+            Style::Stream if self.network.is_broken(connection) => return,
+            Style::Stream => vec![self.network.stream(to, now, &mut self.dice, &self.rates)],
+            Style::OneShot => self.network.single(to, now, &mut self.dice, &self.rates),
+        };
+        for moment in moments {
+            let (asked, answer) = (number, answer.clone());
+            let answered = Happening::Answered { client, life, connection, id, asked, answer };
+            self.agenda.at(moment, answered);
         }
     }
 
@@ -225,6 +276,7 @@ impl World {
             }
             if let State::Stopped(Reason::Unreadable { what }) = state
                 && !self.rates.may_fail()
+                && !server.is_restarting(partition)
             {
                 let what = format!("partition {} cannot be read: {what}", show(partition));
                 return Err(Violation::new("no_stop", what));

@@ -213,6 +213,11 @@ impl<R> Applier<R> {
         if !planted::is(Bug::RestartKeepsCache) {
             self.cache.clear();
         }
+        self.give_up(reply)
+    }
+
+    /// Forgets entries that no log has committed, and gives them the answer.
+    pub(super) fn give_up(&mut self, reply: &Reply) -> Replies<R> {
         if self.is_ordered() { Vec::new() } else { self.answer(self.waiting.len(), reply) }
     }
 

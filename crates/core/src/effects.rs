@@ -13,8 +13,8 @@ use crate::rows::{Unreadable, Write};
 /// What applying an entry asks for.
 #[derive(Debug)]
 pub struct Effects {
-    /// The answer.
-    pub outcome: Outcome,
+    /// The answer. A refusal writes nothing.
+    pub outcome: Result<Outcome, Refusal>,
     /// Rows to be written, all of them or none.
     pub writes: Vec<Write>,
     /// The events that it made.
@@ -27,55 +27,133 @@ pub struct Effects {
     pub ticket: Option<Ticket>,
 }
 
-/// What came of an entry.
+/// What came of an entry that was not refused: each kind of request has an outcome of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// A command was carried out.
+    /// Of a command.
+    Command(CommandOutcome),
+    /// Of a wish for the kind of a workspace.
+    Declare(DeclareOutcome),
+    /// Of a definition.
+    Define(DefineOutcome),
+    /// Of a message from another partition.
+    Delivery(DeliveryOutcome),
+    /// Of a tick.
+    Tick(TickOutcome),
+    /// Messages that reached their partition were removed from the outbox.
+    Delivered,
+}
+
+/// What came of a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CommandOutcome {
+    /// It was carried out.
     Committed(Receipt),
-    /// A command was carried out before; its receipt is rebuilt from these events.
+    /// It was carried out before; its receipt is rebuilt from these events.
     Duplicate {
         /// The first event.
         first: PartitionOffset,
         /// How many there are.
         count: u32,
     },
-    /// Nothing was done.
-    Refused(Refusal),
-    /// A workspace has the kind that was asked for.
-    Declared {
-        /// The workspace.
-        workspace: WorkspaceId,
-        /// Whether it came into being.
-        is_new: bool,
-    },
-    /// A tick removed what was due.
-    Swept {
-        /// How many entities.
-        entities: u32,
-        /// How many idempotency keys.
-        keys: u32,
-    },
-    /// A message was taken in, or is known already.
+}
+
+/// A workspace has the kind that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeclareOutcome {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Whether it came into being.
+    pub is_new: bool,
+}
+
+/// An app has the definition that was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DefineOutcome {
+    /// The app.
+    pub app: AppId,
+    /// The version of its definitions.
+    pub version: u64,
+    /// Whether anything changed.
+    pub is_new: bool,
+}
+
+/// What came of a message from another partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeliveryOutcome {
+    /// It was taken in, or is known already.
     Received {
         /// Whether it did something.
         is_new: bool,
     },
-    /// A message came before one that it follows. Nothing was done.
+    /// It came before one that it follows. Nothing was done.
     OutOfOrder {
         /// The number of the message that comes next.
         expected: u64,
     },
-    /// Messages that reached their partition were removed from the outbox.
-    Removed,
-    /// An app has the definition that was asked for.
-    Defined {
-        /// The app.
-        app: AppId,
-        /// The version of its definitions.
-        version: u64,
-        /// Whether anything changed.
-        is_new: bool,
-    },
+}
+
+/// What a tick has removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickOutcome {
+    /// How many entities.
+    pub entities: u32,
+    /// How many idempotency keys.
+    pub keys: u32,
+}
+
+impl Outcome {
+    /// The outcome of a command.
+    ///
+    /// # Panics
+    ///
+    /// If it is that of another request.
+    #[must_use]
+    pub fn of_command(self) -> CommandOutcome {
+        match self {
+            Self::Command(outcome) => outcome,
+            other => unreachable!("a command came to {other:?}"),
+        }
+    }
+
+    /// The outcome of a wish for the kind of a workspace.
+    ///
+    /// # Panics
+    ///
+    /// If it is that of another request.
+    #[must_use]
+    pub fn of_declare(self) -> DeclareOutcome {
+        match self {
+            Self::Declare(declared) => declared,
+            other => unreachable!("a declaration came to {other:?}"),
+        }
+    }
+
+    /// The outcome of a message from another partition.
+    ///
+    /// # Panics
+    ///
+    /// If it is that of another request.
+    #[must_use]
+    pub fn of_delivery(self) -> DeliveryOutcome {
+        match self {
+            Self::Delivery(outcome) => outcome,
+            other => unreachable!("a delivery came to {other:?}"),
+        }
+    }
+
+    /// The outcome of a definition.
+    ///
+    /// # Panics
+    ///
+    /// If it is that of another request.
+    #[must_use]
+    pub fn of_define(self) -> DefineOutcome {
+        match self {
+            Self::Define(defined) => defined,
+            other => unreachable!("a definition came to {other:?}"),
+        }
+    }
 }
 
 /// A node of the tree over a workspace's log.
@@ -134,10 +212,15 @@ pub enum Fault {
 }
 
 impl Effects {
+    /// A refusal.
+    pub(crate) fn refused(refusal: Refusal) -> Self {
+        Self { outcome: Err(refusal), ..Self::only(Outcome::Delivered) }
+    }
+
     /// An outcome that writes nothing.
     pub(crate) fn only(outcome: Outcome) -> Self {
         Self {
-            outcome,
+            outcome: Ok(outcome),
             writes: Vec::new(),
             events: Vec::new(),
             nodes: Vec::new(),

@@ -36,7 +36,10 @@ mod rows;
 
 pub use committed::Committed;
 pub use defined::{DEFAULT_KIND, Defined, StepError};
-pub use effects::{Effects, Fault, Outcome, Outgoing, TreeNode};
+pub use effects::{
+    CommandOutcome, DeclareOutcome, DefineOutcome, DeliveryOutcome, Effects, Fault, Outcome,
+    Outgoing, TickOutcome, TreeNode,
+};
 pub use home::{SYSTEM_APP, SYSTEM_NAME, partition_of_id, partition_of_name};
 pub use machine::{ActualizeError, Machine, OpenError, system_settings};
 pub use read_set::ReadSet;

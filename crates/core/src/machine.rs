@@ -27,7 +27,7 @@ use seriatim_types::{
 use crate::apply;
 use crate::decide::Stop;
 use crate::defined::{Defined, StepError};
-use crate::effects::{Effects, Fault, Outcome, TreeNode};
+use crate::effects::{Effects, Fault, TreeNode};
 use crate::evolve::evolve;
 use crate::home::{Home, SYSTEM_APP, SYSTEM_NAME};
 use crate::rows::{Draft, RowChange, RowId, Rows, Write};
@@ -136,7 +136,7 @@ impl Machine {
         };
         let effects = match applied {
             Ok(effects) => effects,
-            Err(Stop::Refused(refusal)) => Effects::only(Outcome::Refused(refusal)),
+            Err(Stop::Refused(refusal)) => Effects::refused(refusal),
             Err(Stop::Fault(fault)) => return Err(fault),
         };
         self.row.time = Some(time);

@@ -1,7 +1,9 @@
 //! How a request is answered: exactly once, whatever happens to it.
 
+use seriatim_core::{CommandOutcome, Outcome};
+
 use crate::host::Caller;
-use crate::reply::Reply;
+use crate::reply::{Reply, RequestError};
 
 /// The way back to whoever sent a request. One that is dropped without an answer says that the
 /// outcome is unknown.
@@ -10,6 +12,11 @@ pub(crate) struct Answer(Option<Box<dyn FnOnce(Reply) + Send>>);
 impl Answer {
     pub(crate) fn new(to: impl FnOnce(Reply) + Send + 'static) -> Self {
         Self(Some(Box::new(to)))
+    }
+
+    /// The way back to whoever sent a command.
+    pub(crate) fn to_command(to: impl FnOnce(Reply<CommandOutcome>) + Send + 'static) -> Self {
+        Self::new(move |reply| to(reply.map(Outcome::of_command)))
     }
 
     fn give(&mut self, reply: Reply) {
@@ -27,7 +34,8 @@ impl Caller for Answer {
 
 impl Drop for Answer {
     fn drop(&mut self) {
-        self.give(Reply::Unknown { why: "the partition ended before it had answered".to_owned() });
+        let why = "the partition ended before it had answered".to_owned();
+        self.give(Err(RequestError::Unknown { why }));
     }
 }
 
@@ -42,11 +50,14 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         let send = sender.clone();
         Answer::new(move |reply| send.send(reply).unwrap())
-            .answer(Reply::NotWritten { why: "x".to_owned() });
+            .answer(Err(RequestError::NotWritten { why: "x".to_owned() }));
         drop(Answer::new(move |reply| sender.send(reply).unwrap()));
         let replies: Vec<Reply> = receiver.iter().collect();
         assert!(
-            matches!(replies.as_slice(), [Reply::NotWritten { .. }, Reply::Unknown { .. }]),
+            matches!(
+                replies.as_slice(),
+                [Err(RequestError::NotWritten { .. }), Err(RequestError::Unknown { .. })]
+            ),
             "{replies:?}"
         );
     }

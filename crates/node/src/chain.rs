@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use seriatim_planted::{self as planted, Bug};
 
-use crate::reply::{Busy, Reply};
+use crate::reply::{Busy, Reply, RequestError};
 
 /// Up to which generation no command of a stream is sent, because one could not be sent to any
 /// partition.
@@ -146,12 +146,15 @@ impl Link {
     /// An answer is about to be given, and breaks the chain if the command was not written.
     pub fn answered(&self, reply: &Reply) {
         match reply {
-            Reply::Applied(_) => {}
-            Reply::Stopped(_) if planted::is(Bug::StoppedDoesNotBreak) => {}
-            Reply::Busy(_)
-            | Reply::NotWritten { .. }
-            | Reply::Unknown { .. }
-            | Reply::Stopped(_) => {
+            // A refusal is an answer for good.
+            Ok(_) | Err(RequestError::Refused(_)) => {}
+            Err(RequestError::Stopped(_)) if planted::is(Bug::StoppedDoesNotBreak) => {}
+            Err(
+                RequestError::Busy(_)
+                | RequestError::NotWritten { .. }
+                | RequestError::Unknown { .. }
+                | RequestError::Stopped(_),
+            ) => {
                 if !planted::is(Bug::ChainNotBroken) {
                     self.places.broken_at.fetch_min(self.place, Ordering::AcqRel);
                 }

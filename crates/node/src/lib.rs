@@ -28,7 +28,7 @@ pub use partition::{Flight, Partition, State, Step, View};
 pub use reads::{
     ClientState, Consistency, Head, ProofFailed, ReadFailed, Reader, SequenceState, Workspace,
 };
-pub use reply::{Busy, Reason, Reply};
+pub use reply::{Busy, RETRY_AFTER, ROOM_AFTER, Reason, Reply, RequestError, Written};
 pub use seriatim_types::Inclusion;
 pub use settings::Settings;
 pub use subscription::{Log, SubscribeError, Subscription};

@@ -15,7 +15,9 @@ use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{partition_of_id, partition_of_name};
+use seriatim_core::{
+    CommandOutcome, DeclareOutcome, DefineOutcome, Outcome, partition_of_id, partition_of_name,
+};
 use seriatim_storage::{CommitError, Schema, Store};
 use seriatim_types::{
     AppId, AppSettings, Body, Command, Declare, Define, DefineRequest, Definitions, Name,
@@ -102,7 +104,7 @@ impl Node {
         app: &Name,
         request: DefineRequest,
         timeout: Duration,
-    ) -> Result<Reply, AskError> {
+    ) -> Result<Reply<DefineOutcome>, AskError> {
         let deadline = after(timeout);
         let (answer, receiver) = waiting();
         self.threads.tell_directory(ToDirectory::Define {
@@ -110,7 +112,7 @@ impl Node {
             by: self.threads.time_at(deadline),
             caller: answer,
         });
-        wait(&receiver, deadline, timeout)
+        Ok(wait(&receiver, deadline, timeout)?.map(Outcome::of_define))
     }
 
     /// Settles the kind of a workspace.
@@ -123,10 +125,11 @@ impl Node {
         app: &Name,
         declare: Declare,
         timeout: Duration,
-    ) -> Result<Reply, AskError> {
+    ) -> Result<Reply<DeclareOutcome>, AskError> {
         let partition = self.partition_to_write(app, &declare.workspace)?;
         let deadline = after(timeout);
-        self.ask(partition, Body::Declare(declare), deadline, timeout)
+        let reply = self.ask(partition, Body::Declare(declare), deadline, timeout)?;
+        Ok(reply.map(Outcome::of_declare))
     }
 
     /// Sends a command, and calls back with its answer, once, from one of the node's threads: the
@@ -139,10 +142,10 @@ impl Node {
         &self,
         app: &Name,
         command: Command,
-        answer: impl FnOnce(Reply) + Send + 'static,
+        answer: impl FnOnce(Reply<CommandOutcome>) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = self.partition_to_write(app, &command.workspace)?;
-        self.threads.send(partition, Body::Command(command), None, Answer::new(answer));
+        self.threads.send(partition, Body::Command(command), None, Answer::to_command(answer));
         Ok(())
     }
 
@@ -157,10 +160,10 @@ impl Node {
         chain: &Chain,
         partition: PartitionRef,
         command: Command,
-        answer: impl FnOnce(Reply) + Send + 'static,
+        answer: impl FnOnce(Reply<CommandOutcome>) + Send + 'static,
     ) -> Result<(), AskError> {
         let partition = writable(partition)?;
-        let (link, answer) = (Some(chain.link()), Answer::new(answer));
+        let (link, answer) = (Some(chain.link()), Answer::to_command(answer));
         self.threads.send(partition, Body::Command(command), link, answer);
         Ok(())
     }
@@ -175,10 +178,11 @@ impl Node {
         app: &Name,
         command: Command,
         timeout: Duration,
-    ) -> Result<Reply, AskError> {
+    ) -> Result<Reply<CommandOutcome>, AskError> {
         let partition = self.partition_to_write(app, &command.workspace)?;
         let deadline = after(timeout);
-        self.ask(partition, Body::Command(command), deadline, timeout)
+        let reply = self.ask(partition, Body::Command(command), deadline, timeout)?;
+        Ok(reply.map(Outcome::of_command))
     }
 
     /// Follows a log from an offset on; 0 and 1 are its beginning.

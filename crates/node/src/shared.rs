@@ -8,7 +8,7 @@ use seriatim_types::WorkspaceId;
 
 use crate::damage::Damage;
 use crate::partition::{State, View};
-use crate::reply::Reply;
+use crate::reply::RequestError;
 use crate::watch::{Changed, Interest, Slot, Watchers};
 
 /// What others see of a partition.
@@ -77,7 +77,7 @@ impl Shared {
     /// # Errors
     ///
     /// The answer.
-    pub fn check_readable(&self) -> Result<(), Reply> {
+    pub fn check_readable(&self) -> Result<(), RequestError> {
         if self.view().is_some() { Ok(()) } else { Err(self.state().unreadable()) }
     }
 

@@ -144,7 +144,7 @@ bugs! {
     OutboxFirstOnly: "outbox-first-only", NothingSilent;
     /// A message leaves the outbox when it was sent, whether or not it was taken.
     OutboxForgets: "outbox-forgets", NothingSilent;
-    /// A partition that waits for a message and gets a later one is not sent the outbox again.
+    /// The directory sends nothing again to a partition that serves again.
     ResendForgotten: "resend-forgotten", NothingSilent;
     /// A sync covers the newest commit that waits for one, and leaves the older ones to the next sync.
     FlightOvertakes: "flight-overtakes", Order;

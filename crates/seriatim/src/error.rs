@@ -10,14 +10,9 @@ use std::time::Duration;
 
 use seriatim_core::Refusal;
 use seriatim_json::{Invalid, Problem};
-use seriatim_node::{AskError, Busy, ReadFailed, Reason};
-
-/// How long to wait before sending something again that met a busy partition. What keeps one busy
-/// takes less than that, or nobody knows how long.
-const RETRY_AFTER: Duration = Duration::from_millis(50);
-
-/// How long to wait for room for keys, which comes as old ones end.
-const ROOM_AFTER: Duration = Duration::from_secs(1);
+use seriatim_node::{
+    AskError, Busy, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, Written,
+};
 
 /// Why a command or a definition was not written, or may not have been: the three answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +47,10 @@ pub enum NotWritten {
         /// Why.
         why: String,
     },
+    /// It was refused as things are: its deadline had passed, or there was no room for its key. The
+    /// same can be carried out later.
+    #[error(transparent)]
+    Refused(Refusal),
     /// The partition has stopped, and others go on. When the folder is opened again, it reads its
     /// log and serves, or stops again with the same reason.
     #[error("the partition has stopped: see why, then open the folder again")]
@@ -130,7 +129,9 @@ impl WriteError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::Refused(refusal) => refusal.code(),
+            Self::Refused(refusal) | Self::NotWritten(NotWritten::Refused(refusal)) => {
+                refusal.code()
+            }
             Self::NotWritten(NotWritten::Stopped(_))
             | Self::Unknown(Unknown::Interrupted { .. }) => STOPPED,
             Self::NotWritten(_) => "BUSY",
@@ -146,7 +147,10 @@ impl WriteError {
             Self::NotWritten(NotWritten::Busy { retry_after, .. }) => Some(*retry_after),
             Self::NotWritten(NotWritten::GivenUp { .. })
             | Self::Unknown(Unknown::TimedOut { .. }) => Some(RETRY_AFTER),
-            Self::Refused(refusal) => refusal.is_retryable().then_some(ROOM_AFTER),
+            Self::NotWritten(NotWritten::Refused(refusal)) => {
+                refusal.is_retryable().then_some(ROOM_AFTER)
+            }
+            Self::Refused(_) => None,
             Self::NotWritten(NotWritten::Stopped(_) | NotWritten::Closed)
             | Self::Unknown(Unknown::Interrupted { .. }) => None,
         }
@@ -196,6 +200,22 @@ impl From<Closed> for ReadError {
 impl From<Busy> for NotWritten {
     fn from(busy: Busy) -> Self {
         Self::Busy { busy, retry_after: RETRY_AFTER }
+    }
+}
+
+impl From<RequestError> for WriteError {
+    fn from(error: RequestError) -> Self {
+        let written = error.written();
+        match error {
+            RequestError::Refused(refusal) if written == Written::NotWritten => {
+                NotWritten::Refused(refusal).into()
+            }
+            RequestError::Refused(refusal) => refusal.into(),
+            RequestError::Busy(busy) => NotWritten::from(busy).into(),
+            RequestError::NotWritten { why } => NotWritten::GivenUp { why }.into(),
+            RequestError::Unknown { why } => Unknown::Interrupted { why }.into(),
+            RequestError::Stopped(reason) => NotWritten::Stopped(reason).into(),
+        }
     }
 }
 

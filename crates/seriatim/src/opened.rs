@@ -7,11 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use seriatim_core::Outcome;
-use seriatim_node::{Clock, Node, NotEnded, Reply};
+use seriatim_node::{Clock, Node, NotEnded, Reply, RequestError};
 use seriatim_types::Time;
 
-use crate::error::{Closed, NotWritten, Unknown, WriteError};
+use crate::error::{Closed, WriteError};
 
 /// A node that is open, or was.
 pub(crate) struct Opened {
@@ -45,18 +44,13 @@ impl Opened {
     }
 
     /// What was applied, or which of the three answers it is.
-    pub(crate) fn applied(&self, reply: Reply) -> Result<Outcome, WriteError> {
-        match reply {
-            Reply::Applied(Outcome::Refused(refusal)) => Err(refusal.into()),
-            Reply::Applied(outcome) => Ok(outcome),
-            Reply::Busy(busy) => Err(NotWritten::from(busy).into()),
-            Reply::NotWritten { .. } if self.is_closing.load(Ordering::Relaxed) => {
-                Err(Closed.into())
+    pub(crate) fn applied<T>(&self, reply: Reply<T>) -> Result<T, WriteError> {
+        reply.map_err(|error| match error {
+            RequestError::NotWritten { .. } if self.is_closing.load(Ordering::Relaxed) => {
+                Closed.into()
             }
-            Reply::NotWritten { why } => Err(NotWritten::GivenUp { why }.into()),
-            Reply::Unknown { why } => Err(Unknown::Interrupted { why }.into()),
-            Reply::Stopped(reason) => Err(NotWritten::Stopped(reason).into()),
-        }
+            error => error.into(),
+        })
     }
 
     /// Carries out what was sent, and ends the node. Closing twice is the same as once.

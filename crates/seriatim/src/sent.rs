@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use seriatim_core::Outcome;
+use seriatim_core::CommandOutcome;
 use seriatim_node::{Reader, Reply};
 use seriatim_types::{Number, NumberDrawn, Receipt};
 
@@ -26,7 +26,7 @@ pub struct Sent {
 }
 
 /// What the node says, and whether a proof is to come with it.
-type Answer = Result<(Reply, bool), WriteError>;
+type Answer = Result<(Reply<CommandOutcome>, bool), WriteError>;
 
 /// What came of a command that was carried out, now or when it was first sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Sent {
     pub(crate) fn answer_later(
         &self,
         include_proof: bool,
-    ) -> impl FnOnce(Reply) + Send + 'static + use<> {
+    ) -> impl FnOnce(Reply<CommandOutcome>) + Send + 'static + use<> {
         let slot = self.slot.clone();
         move |reply| slot.fill(Ok((reply, include_proof)))
     }
@@ -87,8 +87,8 @@ impl Sent {
     fn open(&self, answer: Answer) -> Result<Submitted, WriteError> {
         let (reply, include_proof) = answer?;
         match self.workspace.opened.applied(reply)? {
-            Outcome::Committed(receipt) => Ok(Submitted { receipt, is_replayed: false }),
-            Outcome::Duplicate { first, count } => {
+            CommandOutcome::Committed(receipt) => Ok(Submitted { receipt, is_replayed: false }),
+            CommandOutcome::Duplicate { first, count } => {
                 let read =
                     |reader: &Reader<'_>| Ok(reader.repeated(first, count, include_proof)?);
                 // It was carried out, so whatever cannot be read leaves the caller without knowing.
@@ -96,13 +96,6 @@ impl Sent {
                 let receipt = self.workspace.read_partition(read).map_err(unknown)?;
                 Ok(Submitted { receipt, is_replayed: true })
             }
-            Outcome::Refused(_)
-            | Outcome::Declared { .. }
-            | Outcome::Swept { .. }
-            | Outcome::Received { .. }
-            | Outcome::OutOfOrder { .. }
-            | Outcome::Removed
-            | Outcome::Defined { .. } => unreachable!("a command comes to events or a refusal"),
         }
     }
 }

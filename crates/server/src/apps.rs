@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
-use seriatim_core::{Defined, Outcome, SYSTEM_NAME, system_settings};
+use seriatim_core::{Defined, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact};
 use seriatim_node::AskError;
@@ -17,7 +17,6 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::refusals::applied;
 
 /// `POST /v1/apps`: 201, or 200 when there is the same one.
 pub(crate) async fn create(
@@ -76,9 +75,8 @@ pub(crate) async fn make(
             None => request,
         };
         let within = context.settings.answer_within;
-        let outcome = applied(context.node.define(&app, request, within)?)?;
-        let is_new = matches!(outcome, Outcome::Defined { is_new: true, .. });
-        Ok((find(context, &app)?.app, is_new))
+        let made = context.node.define(&app, request, within)??;
+        Ok((find(context, &app)?.app, made.is_new))
     };
     context.ask_apps(make).await
 }

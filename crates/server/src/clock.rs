@@ -7,14 +7,13 @@ use axum::extract::State;
 use axum::response::Response;
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact, moment};
-use seriatim_node::ClockAhead;
+use seriatim_node::{ClockAhead, RETRY_AFTER};
 use seriatim_types::Time;
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::refusals::RETRY_AFTER;
 
 /// Believes the clock as it is now, because an operator vouches for it.
 pub(crate) async fn accept(

@@ -19,10 +19,10 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use seriatim_codec::fingerprint;
-use seriatim_core::{Outcome as Applied, Refusal};
+use seriatim_core::{CommandOutcome, Refusal};
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{CommandBody, header};
-use seriatim_node::{Reader, Reply};
+use seriatim_node::{Reader, Reply, RequestError, Written};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
     ClientId, Command, Key, Name, PartitionId, PartitionOffset, PartitionRef, Receipt, Time,
@@ -33,10 +33,10 @@ use tokio::sync::oneshot;
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::{ApiError, Outcome};
+use crate::error::ApiError;
 use crate::memory_budget::Reservation;
 use crate::reads::{cost, shown};
-use crate::refusals::{applied, late};
+use crate::refusals::late;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -174,7 +174,11 @@ pub(crate) fn counted(
 
 /// Sends a command and waits for its answer: as long as the server waits for anything, or until
 /// the command's own deadline has passed.
-async fn submit_before(context: &Context, app: &Name, command: Command) -> Result<Reply, ApiError> {
+async fn submit_before(
+    context: &Context,
+    app: &Name,
+    command: Command,
+) -> Result<Reply<CommandOutcome>, ApiError> {
     let left = command.deadline.map(|deadline| {
         Duration::from_millis(deadline.0.saturating_sub(context.now().0)).saturating_add(GRACE)
     });
@@ -199,26 +203,20 @@ pub(crate) fn unanswered(within: Duration) -> ApiError {
 pub(crate) fn settle(
     place: &Place,
     include_proof: bool,
-    reply: Reply,
+    reply: Reply<CommandOutcome>,
 ) -> Result<Settled, ApiError> {
-    if let Reply::Applied(Applied::Refused(Refusal::KeyReused { first })) = reply {
-        return Ok(Settled::Look(Look::Reused { first }));
-    }
-    match applied(reply)? {
-        Applied::Committed(receipt) => Ok(match place.shown() {
+    match reply {
+        Ok(CommandOutcome::Committed(receipt)) => Ok(match place.shown() {
             Some(workspace) => Settled::Carried(place.carried(receipt, workspace, false)),
             None => Settled::Look(Look::Named(receipt)),
         }),
-        Applied::Duplicate { first, count } => {
+        Ok(CommandOutcome::Duplicate { first, count }) => {
             Ok(Settled::Look(Look::Repeated { first, count, include_proof }))
         }
-        Applied::Refused(_)
-        | Applied::Declared { .. }
-        | Applied::Swept { .. }
-        | Applied::Received { .. }
-        | Applied::OutOfOrder { .. }
-        | Applied::Removed
-        | Applied::Defined { .. } => unreachable!("a command comes to events or a refusal"),
+        Err(RequestError::Refused(Refusal::KeyReused { first })) => {
+            Ok(Settled::Look(Look::Reused { first }))
+        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -275,15 +273,15 @@ impl Look {
             Ok(place.carried(receipt, workspace, is_replayed))
         };
         context.read_here(place.partition, carried).map_err(|error| match error.outcome {
-            Some(Outcome::Refused) => error,
-            Some(Outcome::NotWritten | Outcome::Unknown) | None => unread(error),
+            Some(Written::Refused) => error,
+            Some(Written::NotWritten | Written::Unknown) | None => unread(error),
         })
     }
 }
 
 /// The refusal of a reused key, with what the key belongs to.
 fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
-    let refused = ApiError::from(Refusal::KeyReused { first }).with_outcome(Outcome::Refused);
+    let refused = ApiError::from(Refusal::KeyReused { first }).with_outcome(Written::Refused);
     match reader.committed_hash(first) {
         Ok((offset, hash)) => refused
             .with("committed_offset", Fact::Number(offset.get()))
@@ -295,5 +293,5 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
 
 /// Something was committed and could not be read, so the caller is left without knowing.
 pub(crate) fn unread(error: ApiError) -> ApiError {
-    error.retryable().with_outcome(Outcome::Unknown)
+    error.retryable().with_outcome(Written::Unknown)
 }

@@ -6,16 +6,16 @@ use std::time::Duration;
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::Fact;
-use seriatim_node::{AskError, Clock, Node, Reader, State, View};
+use seriatim_node::{AskError, Clock, Node, RETRY_AFTER, Reader, State, View, Written};
 use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinError;
 
-use crate::error::{ApiError, Outcome};
+use crate::error::ApiError;
 use crate::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::metrics::Metrics;
 use crate::reader_pool::ReaderPool;
-use crate::refusals::{RETRY_AFTER, not_serving};
+use crate::refusals::not_serving;
 use crate::settings::Settings;
 use crate::slow_clients::LARGE_BYTES;
 
@@ -290,7 +290,7 @@ impl Context {
 fn not_answered(cut_off: &JoinError) -> ApiError {
     if cut_off.is_panic() {
         let why = "a fault of Seriatim's own: please report what was asked";
-        return ApiError::new("PARTITION_STOPPED", why).with_outcome(Outcome::Unknown);
+        return ApiError::new("PARTITION_STOPPED", why).with_outcome(Written::Unknown);
     }
     server_ends()
 }

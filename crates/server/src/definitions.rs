@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use seriatim_core::Outcome;
+use seriatim_core::{DeclareOutcome, DefineOutcome};
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, define};
 use seriatim_types::{Declare, DefineRequest, Name, WorkspaceId};
@@ -17,7 +17,6 @@ use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::shown;
-use crate::refusals::applied;
 use crate::{answer, apps};
 
 /// Everything that is defined for an app.
@@ -111,11 +110,9 @@ pub(crate) async fn carry_out(
 ) -> Result<Defined, ApiError> {
     let define = move |context: &Context| {
         let within = context.settings.answer_within;
-        applied(context.node.define(&app, request, within)?)
+        Ok(context.node.define(&app, request, within)??)
     };
-    let Outcome::Defined { version, is_new, .. } = context.ask_apps(define).await? else {
-        unreachable!("a request for a definition comes to one, or to a refusal");
-    };
+    let DefineOutcome { version, is_new, .. } = context.ask_apps(define).await?;
     Ok(Defined { version, is_new })
 }
 
@@ -138,11 +135,9 @@ pub(crate) async fn settle(
     context.check_serves(partition)?;
     let declare = move |context: &Context| {
         let within = context.settings.answer_within;
-        applied(context.node.declare(&app, declare, within)?)
+        Ok(context.node.declare(&app, declare, within)??)
     };
-    let Outcome::Declared { workspace: id, is_new } = context.ask(declare).await? else {
-        unreachable!("a declaration comes to one, or to a refusal");
-    };
+    let DeclareOutcome { workspace: id, is_new } = context.ask(declare).await?;
     let workspace = context.read(partition, move |reader| shown(reader, id)).await?;
     Ok(Declared { workspace, id, is_new })
 }

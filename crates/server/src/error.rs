@@ -9,6 +9,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, Problem};
+use seriatim_node::Written;
 
 use crate::answer;
 use crate::codes::meaning;
@@ -25,20 +26,9 @@ pub struct ApiError {
     /// How long to wait before trying again.
     pub retry_after: Option<Duration>,
     /// What came of a command or a definition.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<Written>,
     /// What else there is to know, by name.
     pub facts: Vec<(&'static str, Fact)>,
-}
-
-/// What came of something that was to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Never written. The same command will be refused again unless something changes.
-    Refused,
-    /// Not written by this attempt. Send it again.
-    NotWritten,
-    /// It may have been written. Send it again with the same key: that resolves it.
-    Unknown,
 }
 
 impl ApiError {
@@ -83,7 +73,7 @@ impl ApiError {
         self.retryable()
     }
 
-    pub(crate) fn with_outcome(mut self, outcome: Outcome) -> Self {
+    pub(crate) fn with_outcome(mut self, outcome: Written) -> Self {
         self.outcome = Some(outcome);
         self
     }
@@ -95,10 +85,10 @@ impl ApiError {
     }
 
     /// What it says of a command or a definition.
-    pub(crate) fn outcome_of_write(&self) -> Outcome {
+    pub(crate) fn outcome_of_write(&self) -> Written {
         // A partition that has stopped has not looked at it, so it is not refused for good.
         let is_undecided = self.is_retryable || self.code == "PARTITION_STOPPED";
-        let unwritten = if is_undecided { Outcome::NotWritten } else { Outcome::Refused };
+        let unwritten = if is_undecided { Written::NotWritten } else { Written::Refused };
         self.outcome.unwrap_or(unwritten)
     }
 
@@ -110,20 +100,17 @@ impl ApiError {
 
     /// The body, as JSON.
     pub(crate) fn body(&self) -> Vec<u8> {
-        let outcome =
-            self.outcome.map(|outcome| ("outcome", Fact::Text(outcome.word().to_owned())));
+        let outcome = self.outcome.map(|outcome| ("outcome", Fact::Text(word(outcome).to_owned())));
         let facts: Vec<_> = outcome.into_iter().chain(self.facts.iter().cloned()).collect();
         write::error(self.code, &self.message, self.is_retryable, &facts)
     }
 }
 
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::NotWritten => "not_written",
-            Self::Unknown => "unknown",
-        }
+fn word(written: Written) -> &'static str {
+    match written {
+        Written::Refused => "refused",
+        Written::NotWritten => "not_written",
+        Written::Unknown => "unknown",
     }
 }
 

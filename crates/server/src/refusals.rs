@@ -1,39 +1,30 @@
 //! What the node answers, in the codes and facts of the contract.
 
-use std::time::Duration;
-
-use seriatim_core::{Current, CurrentValue, Exhausted, Outcome as Applied, Refusal, Subject};
+use seriatim_core::{Current, CurrentValue, Exhausted, Refusal, Subject};
 use seriatim_json::write::Fact;
-use seriatim_node::{AskError, Busy, ReadFailed, Reason, Reply, State};
+use seriatim_node::{
+    AskError, Busy, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, State, Written,
+};
 use seriatim_types::Name;
 
 use crate::clock;
-use crate::error::{ApiError, Outcome};
+use crate::error::ApiError;
 
-/// How long to wait before trying again. What keeps a partition busy takes less, or nobody knows
-/// how long.
-pub(crate) const RETRY_AFTER: Duration = Duration::from_millis(50);
-
-/// How long to wait for room for keys, which comes as old ones end.
-const ROOM_AFTER: Duration = Duration::from_secs(1);
-
-/// What was applied, or why nothing was.
-pub(crate) fn applied(reply: Reply) -> Result<Applied, ApiError> {
-    match reply {
-        Reply::Applied(Applied::Refused(refusal)) => Err(refusal.into()),
-        Reply::Applied(outcome) => Ok(outcome),
-        Reply::Busy(busy) => Err(busy.into()),
-        // It was taken and did not come to be written: as if the partition had been busy.
-        Reply::NotWritten { why } => {
-            let error = ApiError::new("BUSY", why).with("reason", text("interrupted"));
-            Err(error.retryable_after(RETRY_AFTER))
-        }
-        // This is said only by a store that has stopped in the middle of it.
-        Reply::Unknown { why } => {
-            let error = ApiError::new("PARTITION_STOPPED", why).retryable();
-            Err(error.with_outcome(Outcome::Unknown))
-        }
-        Reply::Stopped(reason) => Err(ApiError::from(reason).with_outcome(Outcome::NotWritten)),
+impl From<RequestError> for ApiError {
+    fn from(error: RequestError) -> Self {
+        let (code, written, reason) = (error.code(), error.written(), error.busy_reason());
+        let (is_retryable, retry_after) = (error.is_retryable(), error.retry_after());
+        let told = match error {
+            RequestError::Refused(refusal) => refusal.into(),
+            RequestError::Busy(busy) => busy.into(),
+            RequestError::NotWritten { why } => {
+                let reason = reason.expect("what was not written was met by something");
+                Self::new(code, why).with("reason", text(reason))
+            }
+            RequestError::Unknown { why } => Self::new(code, why),
+            RequestError::Stopped(reason) => reason.into(),
+        };
+        Self { is_retryable, retry_after, outcome: Some(written), ..told }
     }
 }
 
@@ -49,18 +40,18 @@ pub(crate) fn not_serving(state: Option<State>) -> ApiError {
 
 impl From<Busy> for ApiError {
     fn from(busy: Busy) -> Self {
-        let message = busy.to_string();
-        let reason = match busy {
-            Busy::Actualizing(progress) => {
-                return actualizing(message, progress.done, progress.total);
+        let (message, reason) = (busy.to_string(), busy.reason());
+        match busy {
+            Busy::Actualizing(progress) => actualizing(message, progress.done, progress.total),
+            Busy::Clock(ahead) => clock::busy(ahead),
+            Busy::Unflushed
+            | Busy::DiskFull { .. }
+            | Busy::Behind
+            | Busy::QueueFull { .. }
+            | Busy::QueueLarge { .. } => {
+                Self::new("BUSY", message).with("reason", text(reason)).retryable_after(RETRY_AFTER)
             }
-            Busy::Clock(ahead) => return clock::busy(ahead),
-            Busy::Unflushed => "unflushed",
-            Busy::DiskFull { .. } => "disk_full",
-            Busy::Behind => "behind",
-            Busy::QueueFull { .. } | Busy::QueueLarge { .. } => "queue_full",
-        };
-        Self::new("BUSY", message).with("reason", text(reason)).retryable_after(RETRY_AFTER)
+        }
     }
 }
 
@@ -93,7 +84,7 @@ impl From<AskError> for ApiError {
 
 /// Nobody knows what came of it.
 pub(crate) fn late(message: impl Into<String>) -> ApiError {
-    ApiError::new("DEADLINE_EXCEEDED", message).retryable().with_outcome(Outcome::Unknown)
+    ApiError::new("DEADLINE_EXCEEDED", message).retryable().with_outcome(Written::Unknown)
 }
 
 impl From<ReadFailed> for ApiError {
@@ -109,10 +100,6 @@ impl From<Refusal> for ApiError {
         let mut error = Self::new(refusal.code(), refusal.to_string());
         if refusal.is_retryable() {
             error = error.retryable_after(ROOM_AFTER);
-        }
-        // The contract says so: with another deadline the same command can be carried out.
-        if matches!(refusal, Refusal::DeadlineExceeded { .. }) {
-            error.outcome = Some(Outcome::NotWritten);
         }
         error.facts = facts(refusal);
         error

@@ -1,14 +1,15 @@
-//! What a client is told, for what the node has replied: as the server translates it.
+//! What a client is told, for what the node has replied. Its code, and which of the three answers it is,
+//! are the node's own words; the server writes them into its bodies.
 
 use seriatim_api::Outcome as Told;
 use seriatim_client::parts::Failure;
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, Outcome};
 use seriatim_node::parts::{Shared, prefix_of};
-use seriatim_node::{Busy, Reader, Reply};
+use seriatim_node::{Reader, Reply, RequestError, Written};
 use seriatim_storage::Schema;
 use seriatim_types::{PartitionRef, Receipt};
 
-use crate::client::error;
+use crate::client;
 
 /// An answer to a command.
 pub(crate) type Answer = Result<Receipt, Failure>;
@@ -21,24 +22,25 @@ pub(crate) fn answer(
     shared: Option<&Shared>,
     schema: &Schema,
 ) -> Answer {
-    match reply {
-        Reply::Applied(Outcome::Committed(receipt)) => Ok(receipt),
-        Reply::Applied(Outcome::Duplicate { first, count }) => {
-            let unknown = || error("DEADLINE_EXCEEDED", Told::Unknown, true, "");
-            let view = shared.and_then(Shared::view).ok_or_else(unknown)?;
+    let unread = || failure_of(&RequestError::Unknown { why: String::new() });
+    match reply.map(Outcome::of_command) {
+        Ok(CommandOutcome::Committed(receipt)) => Ok(receipt),
+        Ok(CommandOutcome::Duplicate { first, count }) => {
+            let view = shared.and_then(Shared::view).ok_or_else(unread)?;
             let reader = Reader::new(&view, prefix_of(partition), schema);
-            reader.repeated(first, count, include_proof).map_err(|_| unknown())
+            reader.repeated(first, count, include_proof).map_err(|_| unread())
         }
-        Reply::Applied(Outcome::Refused(refusal)) => Err(match refusal.code() {
-            code @ "DEADLINE_EXCEEDED" => error(code, Told::NotWritten, false, ""),
-            code @ "KEY_WINDOW_FULL" => error(code, Told::NotWritten, true, ""),
-            code => error(code, Told::Refused, false, ""),
-        }),
-        Reply::Applied(other) => unreachable!("no command comes to {other:?}"),
-        Reply::Busy(Busy::Behind) => Err(error("BUSY", Told::NotWritten, true, "behind")),
-        Reply::Busy(_) => Err(error("BUSY", Told::NotWritten, true, "other")),
-        Reply::NotWritten { .. } => Err(error("BUSY", Told::NotWritten, true, "other")),
-        Reply::Unknown { .. } => Err(error("PARTITION_STOPPED", Told::Unknown, true, "")),
-        Reply::Stopped(_) => Err(error("PARTITION_STOPPED", Told::NotWritten, false, "")),
+        Err(error) => Err(failure_of(&error)),
     }
+}
+
+/// What a client is sent for an error.
+fn failure_of(error: &RequestError) -> Failure {
+    let outcome = match error.written() {
+        Written::Refused => Told::Refused,
+        Written::NotWritten => Told::NotWritten,
+        Written::Unknown => Told::Unknown,
+    };
+    let reason = error.busy_reason().unwrap_or_default();
+    client::error(error.code(), outcome, error.is_retryable(), reason)
 }

@@ -44,13 +44,15 @@ struct Commit {
     behind: Model,
     /// Whether it is a maybe.
     is_maybe: bool,
+    /// How many commands had arrived by then, of a maybe.
+    arrived: u64,
     /// Commands in it that were answered as not written.
     denied: Vec<Key>,
 }
 
 impl Commit {
     fn new(behind: Model, is_maybe: bool) -> Self {
-        Self { behind, is_maybe, denied: Vec::new() }
+        Self { behind, is_maybe, arrived: 0, denied: Vec::new() }
     }
 }
 
@@ -72,14 +74,23 @@ impl Oracle {
                 tracked.line.push_back(Commit::new(behind, false));
             }
             Seen::Decided { partition, batch } => {
-                compare(&mut self.tracked(*partition).ahead, *partition, batch)?;
+                let tracked = self.tracked(*partition);
+                compare(&mut tracked.ahead, *partition, batch)?;
+                if !tracked.line.is_empty() {
+                    let (partition, count) = (show(*partition), tracked.line.len());
+                    return Err(format!(
+                        "partition {partition} answers at once, and {count} commits that it has \
+                         decided on are not durable"
+                    ));
+                }
             }
-            Seen::Dropped { partition, batch, is_maybe } => {
+            Seen::Dropped { partition, batch, is_maybe, arrived } => {
                 let tracked = self.tracked(*partition);
                 let mut tried = tracked.ahead.clone();
                 compare(&mut tried, *partition, batch)?;
                 if *is_maybe {
-                    tracked.line.push_back(Commit::new(tried, true));
+                    let commit = Commit { arrived: *arrived, ..Commit::new(tried, true) };
+                    tracked.line.push_back(commit);
                 } else {
                     tracked.read_again(*partition, &rows_of(disk, *partition))?;
                 }
@@ -117,12 +128,13 @@ impl Oracle {
         Ok(())
     }
 
-    /// A command was answered as not written. If it is in the last commit, and that is a maybe, it had
-    /// better not come true.
-    pub(crate) fn deny(&mut self, partition: PartitionRef, command: &Command) {
+    /// A command was answered as not written. If this attempt is in the last commit, and that is a maybe, it
+    /// had better not come true.
+    pub(crate) fn deny(&mut self, partition: PartitionRef, command: &Command, arrived: u64) {
         let tracked = self.tracked(partition);
         let before = tracked.ahead.log().len();
-        let Some(last) = tracked.line.back_mut().filter(|commit| commit.is_maybe) else { return };
+        let is_its = |commit: &&mut Commit| commit.is_maybe && arrived <= commit.arrived;
+        let Some(last) = tracked.line.back_mut().filter(is_its) else { return };
         let mut tried = last.behind.log().iter().skip(before);
         let is_its = |origin: &Origin| {
             origin.key == command.key && origin.fingerprint == command.fingerprint

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use seriatim_node::{Node, Reply};
+use seriatim_core::CommandOutcome;
+use seriatim_node::{Node, Reply, RequestError};
 
 use super::shop::{PATIENCE, Sales, Shop, app_name, open_shop, open_store, send};
 use super::{NodeSizes, progress_of};
@@ -113,9 +114,12 @@ fn flood(node: &Node, sales: &Sales, is_over: &AtomicBool, answers: &Arc<Answers
     let mut number = 1 << 40;
     while !is_over.load(Ordering::Relaxed) {
         let answers = answers.clone();
-        let count = move |reply: Reply| {
-            let counter =
-                if matches!(reply, Reply::Busy(_)) { &answers.busy } else { &answers.taken };
+        let count = move |reply: Reply<CommandOutcome>| {
+            let counter = if matches!(reply, Err(RequestError::Busy(_))) {
+                &answers.busy
+            } else {
+                &answers.taken
+            };
             counter.fetch_add(1, Ordering::Relaxed);
         };
         let sent = node.submit(&app, sales.command_of("flood", number, FLOODED), count);

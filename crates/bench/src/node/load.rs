@@ -7,6 +7,7 @@ use std::sync::mpsc;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use seriatim_core::CommandOutcome;
 use seriatim_node::{Node, Reply};
 use seriatim_types::{Command, Receipt};
 
@@ -45,7 +46,7 @@ pub(crate) fn drive_and(
     command: impl Fn(u64) -> Command,
     mut then: impl FnMut(u64, &Receipt) -> Result<()>,
 ) -> Result<Load> {
-    let (sender, answers) = mpsc::channel::<(u64, Instant, Reply)>();
+    let (sender, answers) = mpsc::channel::<(u64, Instant, Reply<CommandOutcome>)>();
     let app = app_name();
     let submit = |number: u64| {
         let (sender, command) = (sender.clone(), command(number));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, DefineOutcome};
 use seriatim_node::{Node, Reply, Settings, SystemClock, schema};
 use seriatim_storage::Store;
 use seriatim_storage_fjall::{FjallStore, Settings as FjallSettings};
@@ -69,7 +69,7 @@ pub(crate) fn open_shop(store: Arc<dyn Store>, shop: Shop) -> Result<Node> {
         DefineRequest::Record { name: name("line"), class: RecordClass::W, singleton: false };
     for request in [app, sequence, record] {
         let reply = node.define(&app_name(), request, PATIENCE)?;
-        ensure!(matches!(reply, Reply::Applied(Outcome::Defined { .. })), "{reply:?}");
+        ensure!(matches!(reply, Ok(DefineOutcome { .. })), "{reply:?}");
     }
     Ok(node)
 }
@@ -105,8 +105,8 @@ impl Sales {
 }
 
 /// The receipt of a command that was carried out.
-pub(crate) fn committed(reply: &Reply) -> Result<&Receipt> {
-    let Reply::Applied(Outcome::Committed(receipt)) = reply else {
+pub(crate) fn committed(reply: &Reply<CommandOutcome>) -> Result<&Receipt> {
+    let Ok(CommandOutcome::Committed(receipt)) = reply else {
         bail!("a command was not carried out: {reply:?}")
     };
     Ok(receipt)

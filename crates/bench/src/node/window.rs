@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use seriatim_core::Outcome;
-use seriatim_node::Reply;
+use seriatim_core::CommandOutcome;
+
 use seriatim_storage::faulty::Dice;
 
 use super::NodeSizes;
@@ -30,7 +30,7 @@ pub(crate) fn measure(run: &Run<'_>, sizes: &NodeSizes) -> Result<Table> {
     for _ in 0..sizes.retries {
         let number = dice.below(keys);
         let reply = node.submit_and_wait(&app_name(), command(number), PATIENCE)?;
-        let Reply::Applied(Outcome::Duplicate { first, count: 1 }) = reply else {
+        let Ok(CommandOutcome::Duplicate { first, count: 1 }) = reply else {
             bail!("command {number} was sent again and got {reply:?}")
         };
         let original = originals.get(usize::try_from(number)?).copied().flatten();

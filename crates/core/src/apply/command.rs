@@ -7,7 +7,7 @@ use seriatim_types::{Command, KeyRow, Time, WorkspaceId};
 use super::workspace::find;
 use super::{Decided, begin, commit, keep};
 use crate::decide::{Ground, Stop, decide};
-use crate::effects::{Effects, Outcome};
+use crate::effects::{CommandOutcome, Effects, Outcome};
 use crate::home::SYSTEM_APP;
 use crate::machine::Machine;
 use crate::receipt::receipt;
@@ -50,7 +50,7 @@ pub(crate) fn command(
     };
     let events = decide(&ground, command, &mut draws, &mut draft)?;
     let receipt = receipt(&events).expect("these are all events of the command");
-    let outcome = Outcome::Committed(receipt);
+    let outcome = Outcome::Command(CommandOutcome::Committed(receipt));
     let decided = Decided { outcome, wants_proof: command.include_proof };
     let (settled, effects) = commit(machine, draft, draws, events, decided)?;
     Ok(keep(settled, effects, rows))
@@ -81,7 +81,7 @@ fn repetition(
     if row.fingerprint != command.fingerprint {
         return Err(Refusal::KeyReused { first: row.first }.into());
     }
-    Ok(Some(Outcome::Duplicate { first: row.first, count: row.count }))
+    Ok(Some(Outcome::Command(CommandOutcome::Duplicate { first: row.first, count: row.count })))
 }
 
 /// Whether a command that is no repetition may be carried out at all.

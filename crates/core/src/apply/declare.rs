@@ -7,7 +7,7 @@ use seriatim_types::{Declare, Unknown, WorkspaceRow};
 use super::keep;
 use super::workspace::{Found, find};
 use crate::decide::Stop;
-use crate::effects::{Effects, Outcome};
+use crate::effects::{DeclareOutcome, Effects, Outcome};
 use crate::home::SYSTEM_APP;
 use crate::machine::Machine;
 use crate::refusal::Refusal;
@@ -27,7 +27,7 @@ pub(crate) fn declare(
     let Found { workspace, is_new } = find(machine, &declare.workspace, &mut draft)?;
     let (name, field) = (declare.kind.clone(), "kind".to_owned());
     let kind = defined.kind(&declare.kind).ok_or(Refusal::UnknownKind { name, field })?;
-    let outcome = Outcome::Declared { workspace: workspace.id, is_new };
+    let outcome = Outcome::Declare(DeclareOutcome { workspace: workspace.id, is_new });
     if !is_new {
         if workspace.kind != kind {
             let current = defined.kind_name(workspace.kind).expect("kinds are never taken back");

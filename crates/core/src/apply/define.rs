@@ -12,7 +12,7 @@ use super::{Decided, begin, commit, keep};
 use crate::change::{self, At, definition_of, outbox_targets};
 use crate::decide::Stop;
 use crate::defined::Defined;
-use crate::effects::{Effects, Outcome, Outgoing};
+use crate::effects::{DefineOutcome, Effects, Outcome, Outgoing};
 use crate::home::{SYSTEM_APP, SYSTEM_NAME};
 use crate::machine::Machine;
 use crate::receipt::RECEIPT_VERSION;
@@ -42,7 +42,7 @@ pub(crate) fn define(
     let app = app_id(machine, workspace.id)?;
     let Some(definition) = definition_of(defined.as_ref(), define, app)? else {
         let version = defined.map_or(0, |defined| defined.plain().version);
-        return Ok(Effects::only(Outcome::Defined { app, version, is_new: false }));
+        return Ok(Effects::only(Outcome::Define(DefineOutcome { app, version, is_new: false })));
     };
     let beginning = Begin { workspace: workspace.id, kind: workspace.kind, client: None, time };
     let draws = begin(machine, beginning, &draft, numbers)?;
@@ -70,7 +70,7 @@ pub(crate) fn define(
         change::evolve(&mut draft, home, machine.trust(), at, change)?;
     }
     let messages = messages(machine, &draft, workspace.id, version, &definition)?;
-    let outcome = Outcome::Defined { app, version, is_new: true };
+    let outcome = Outcome::Define(DefineOutcome { app, version, is_new: true });
     let decided = Decided { outcome, wants_proof: false };
     let (settled, effects) = commit(machine, draft, draws, vec![event], decided)?;
     Ok(keep(settled, Effects { messages, ..effects }, rows))

@@ -15,5 +15,5 @@ pub(crate) fn delivered(machine: &Machine, delivered: Delivered, rows: &mut Rows
     for number in first..=through.min(most) {
         draft.delete(machine.home.outbox(target, number));
     }
-    keep(draft.settle(), Effects::only(Outcome::Removed), rows)
+    keep(draft.settle(), Effects::only(Outcome::Delivered), rows)
 }

@@ -10,7 +10,7 @@ use super::keep;
 use crate::change::check_settings;
 use crate::decide::Stop;
 use crate::defined::{Defined, StepError, compile};
-use crate::effects::{Effects, Fault, Outcome};
+use crate::effects::{DeliveryOutcome, Effects, Fault, Outcome};
 use crate::machine::Machine;
 use crate::rows::{Draft, Rows};
 
@@ -23,11 +23,11 @@ pub(crate) fn delivery(
     let cursor = machine.home.inbox(delivery.source);
     let last = draft.read_number(None, &cursor)?.unwrap_or(0);
     if delivery.number <= last && !planted::is(Bug::DeliveryTwice) {
-        return Ok(Effects::only(Outcome::Received { is_new: false }));
+        return Ok(Effects::only(Outcome::Delivery(DeliveryOutcome::Received { is_new: false })));
     }
     let expected = last.saturating_add(1);
     if delivery.number > expected {
-        return Ok(Effects::only(Outcome::OutOfOrder { expected }));
+        return Ok(Effects::only(Outcome::Delivery(DeliveryOutcome::OutOfOrder { expected })));
     }
     match &delivery.message {
         Message::Definition { version, definition } => {
@@ -38,7 +38,7 @@ pub(crate) fn delivery(
         }
     }
     draft.put(cursor, encode_number(delivery.number));
-    let effects = Effects::only(Outcome::Received { is_new: true });
+    let effects = Effects::only(Outcome::Delivery(DeliveryOutcome::Received { is_new: true }));
     Ok(keep(draft.settle(), effects, rows))
 }
 

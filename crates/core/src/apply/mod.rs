@@ -15,7 +15,7 @@ use seriatim_sequencer::{Begin, BeginError, Draws, RowsRead};
 use seriatim_types::{Event, Inclusion, WorkspaceId};
 
 use crate::decide::{Stop, log_is_full};
-use crate::effects::{Effects, Fault, Outcome, TreeNode};
+use crate::effects::{CommandOutcome, Effects, Fault, Outcome, TreeNode};
 use crate::evolve::evolve_event;
 use crate::machine::Machine;
 use crate::rows::{Draft, Rows, Settled};
@@ -78,7 +78,9 @@ fn commit(
         evolve_event(&mut draft, machine.home, trust, &mut machine.row, event, bytes);
     }
     effects.events = events;
-    if let (Outcome::Committed(receipt), Some((leaf, path))) = (&mut effects.outcome, proof) {
+    if let (Ok(Outcome::Command(CommandOutcome::Committed(receipt))), Some((leaf, path))) =
+        (&mut effects.outcome, proof)
+    {
         receipt.proof = Some(Box::new(Inclusion { leaf, path, root: tree.root() }));
     }
     *draws.frontier_mut() = tree.into_hashes();

@@ -8,7 +8,7 @@ use seriatim_types::{DueEntity, DueKey, EntityRow, KeyRow, Tick, Time};
 
 use super::keep;
 use crate::decide::Stop;
-use crate::effects::{Effects, Outcome};
+use crate::effects::{Effects, Outcome, TickOutcome};
 use crate::machine::Machine;
 use crate::refusal::Refusal;
 use crate::rows::{Draft, Rows, Unreadable};
@@ -47,7 +47,7 @@ pub(crate) fn tick(
         // Not past what there is: keys that come later must be looked at.
         machine.row.keys_through = machine.row.keys_through.max(tick.keys_through.min(last));
     }
-    let outcome = Outcome::Swept { entities, keys };
+    let outcome = Outcome::Tick(TickOutcome { entities, keys });
     Ok(keep(draft.settle(), Effects::only(outcome), rows))
 }
 

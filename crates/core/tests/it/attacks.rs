@@ -1,7 +1,7 @@
 //! What an attack on the core found, each as the story of what went wrong.
 
 use seriatim_codec::Stored;
-use seriatim_core::{Fault, Machine, Outcome, Refusal, Rows, StepError};
+use seriatim_core::{CommandOutcome, Fault, Machine, Outcome, Refusal, Rows, StepError};
 use seriatim_sequencer::{RowsRead, Settings};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, name};
 use seriatim_types::{
@@ -138,7 +138,10 @@ fn a_key_whose_end_lies_beyond_all_times_is_kept() {
     shop.now = Time(u64::MAX);
     let command = ask(&mut shop, "");
     receipt(shop.outcome(command.clone()));
-    assert!(matches!(shop.outcome(command), Outcome::Duplicate { .. }));
+    assert!(matches!(
+        shop.outcome(command),
+        Ok(Outcome::Command(CommandOutcome::Duplicate { .. }))
+    ));
 }
 
 /// Definitions that nobody could have made were believed, and stopped the process later.
@@ -245,8 +248,8 @@ fn records_do_not_belong_to_each_other_in_a_circle() {
         let create = |(id, parent): &(u64, Option<u64>)| create(*id, "note", *parent);
         let command = shop.command("1", unchecked(parents.iter().map(create).collect()));
         match shop.outcome(command) {
-            Outcome::Refused(Refusal::InvalidArgument { field, .. }) => Some(field),
-            Outcome::Committed(_) => None,
+            Err(Refusal::InvalidArgument { field, .. }) => Some(field),
+            Ok(Outcome::Command(CommandOutcome::Committed(_))) => None,
             other => panic!("{other:?}"),
         }
     };

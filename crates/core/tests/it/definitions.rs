@@ -2,8 +2,8 @@
 
 use seriatim_codec::{OutboxPointer, PartitionPrefix, Stored, Table};
 use seriatim_core::{
-    DEFAULT_KIND, Effects, Fault, Outcome, Outgoing, Refusal, RowChange, RowId, Rows, SYSTEM_APP,
-    StepError,
+    DEFAULT_KIND, DefineOutcome, DeliveryOutcome, Effects, Fault, Outcome, Outgoing, Refusal,
+    RowChange, RowId, Rows, SYSTEM_APP, StepError,
 };
 use seriatim_sequencer::Settings;
 use seriatim_testkit::core::{Node, Shop, changes, name};
@@ -44,7 +44,7 @@ impl System {
         system
     }
 
-    pub(crate) fn define(&mut self, app: &str, request: DefineRequest) -> Outcome {
+    pub(crate) fn define(&mut self, app: &str, request: DefineRequest) -> Result<Outcome, Refusal> {
         let effects = self.node.apply(&[define(app, request)]).remove(0);
         self.sent.extend(effects.messages);
         effects.outcome
@@ -136,16 +136,16 @@ fn sequence(text: &str, sequence: Sequence) -> DefineRequest {
 }
 
 /// Something new.
-fn defined(app: u32, version: u64) -> Outcome {
-    Outcome::Defined { app: AppId(app), version, is_new: true }
+fn defined(app: u32, version: u64) -> Result<Outcome, Refusal> {
+    Ok(Outcome::Define(DefineOutcome { app: AppId(app), version, is_new: true }))
 }
 
 /// Nothing new.
-fn same(app: u32, version: u64) -> Outcome {
-    Outcome::Defined { app: AppId(app), version, is_new: false }
+fn same(app: u32, version: u64) -> Result<Outcome, Refusal> {
+    Ok(Outcome::Define(DefineOutcome { app: AppId(app), version, is_new: false }))
 }
 
-fn invalid_field(outcome: Outcome) -> String {
+fn invalid_field(outcome: Result<Outcome, Refusal>) -> String {
     match refusal(outcome) {
         Refusal::InvalidArgument { field, .. } => field,
         other => panic!("it cannot be meant: {other}"),
@@ -254,8 +254,8 @@ fn versions_count_what_changes_something() {
 #[test]
 fn only_the_format_of_a_sequence_may_change() {
     let mut system = System::with_partitions(1);
-    system.define("shop", kind("depot"));
-    system.define("shop", sequence("a", plain()));
+    drop(system.define("shop", kind("depot")));
+    drop(system.define("shop", sequence("a", plain())));
     let before = state(&system.node);
     let others = [
         Sequence { kind: "depot", ..plain() },
@@ -275,7 +275,7 @@ fn only_the_format_of_a_sequence_may_change() {
 #[test]
 fn a_record_kind_stays_as_it_is() {
     let mut system = System::with_partitions(1);
-    system.define("shop", record("order", RecordClass::C, false));
+    drop(system.define("shop", record("order", RecordClass::C, false)));
     for other in [record("order", RecordClass::O, false), record("order", RecordClass::C, true)] {
         assert_eq!(refusal(system.define("shop", other)).code(), "DEFINITION_CONFLICT");
     }
@@ -306,8 +306,10 @@ fn a_sequence_that_nobody_could_draw_from_is_refused() {
 fn fill(system: &mut System, request: impl Fn(usize) -> DefineRequest) -> (usize, Refusal) {
     for count in 0..1000 {
         match system.define("shop", request(count)) {
-            Outcome::Refused(refusal) => return (count, refusal),
-            outcome => assert!(matches!(outcome, Outcome::Defined { is_new: true, .. })),
+            Err(refusal) => return (count, refusal),
+            outcome => {
+                assert!(matches!(outcome, Ok(Outcome::Define(DefineOutcome { is_new: true, .. }))))
+            }
         }
     }
     panic!("there is a limit")
@@ -361,7 +363,10 @@ fn an_app_has_so_many_sequences_and_record_kinds() {
         let wanted = sequence("more", Sequence { kind: "k80", ..plain() });
         bare.apply(&define("shop", wanted)).unwrap().outcome
     };
-    assert!(matches!(of_all(SEQUENCES_MAX - 1), Outcome::Defined { is_new: true, .. }));
+    assert!(matches!(
+        of_all(SEQUENCES_MAX - 1),
+        Ok(Outcome::Define(DefineOutcome { is_new: true, .. }))
+    ));
     let full = Refusal::TooLarge { what: "sequences of an app", max: 4096, found: 4097 };
     assert_eq!(refusal(of_all(SEQUENCES_MAX)), full);
 
@@ -377,7 +382,10 @@ fn an_app_has_so_many_sequences_and_record_kinds() {
         let wanted = record("more", RecordClass::C, false);
         bare.apply(&define("shop", wanted)).unwrap().outcome
     };
-    assert!(matches!(of_all(RECORD_KINDS_MAX - 1), Outcome::Defined { is_new: true, .. }));
+    assert!(matches!(
+        of_all(RECORD_KINDS_MAX - 1),
+        Ok(Outcome::Define(DefineOutcome { is_new: true, .. }))
+    ));
     let full = Refusal::TooLarge { what: "kinds of records", max: 4096, found: 4097 };
     assert_eq!(refusal(of_all(RECORD_KINDS_MAX)), full);
 }
@@ -385,9 +393,9 @@ fn an_app_has_so_many_sequences_and_record_kinds() {
 #[test]
 fn every_partition_is_sent_every_step_in_one_order() {
     let mut system = System::with_partitions(3);
-    system.define("shop", kind("depot"));
-    system.define("shop", kind("depot"));
-    system.define("shop", sequence("a", plain()));
+    drop(system.define("shop", kind("depot")));
+    drop(system.define("shop", kind("depot")));
+    drop(system.define("shop", sequence("a", plain())));
     for partition in 0..3 {
         let sent = system.sent_to(partition);
         let numbers = sent.iter().map(|delivery| {
@@ -409,7 +417,7 @@ fn every_partition_is_sent_every_step_in_one_order() {
 #[test]
 fn definitions_hold_after_a_restart() {
     let mut system = System::with_partitions(1);
-    system.define("shop", sequence("a", Sequence { format: "A{n}", ..plain() }));
+    drop(system.define("shop", sequence("a", Sequence { format: "A{n}", ..plain() })));
     let mut node = system.partition(0);
     let before = node.machine().defined().cloned();
     node.restart();
@@ -421,12 +429,15 @@ fn definitions_hold_after_a_restart() {
 #[test]
 fn a_repeated_delivery_has_no_effect() {
     let mut system = System::with_partitions(1);
-    system.define("shop", kind("depot"));
+    drop(system.define("shop", kind("depot")));
     let mut node = system.partition(0);
     let before = state(&node);
     for delivery in system.sent_to(0) {
         let effects = node.apply(&[deliver(delivery)]).remove(0);
-        assert_eq!(effects.outcome, Outcome::Received { is_new: false });
+        assert_eq!(
+            effects.outcome,
+            Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new: false }))
+        );
         assert!(effects.writes.is_empty());
     }
     assert_eq!(state(&node), before);
@@ -435,24 +446,24 @@ fn a_repeated_delivery_has_no_effect() {
 #[test]
 fn a_delivery_that_comes_too_early_is_not_taken() {
     let mut system = System::with_partitions(1);
-    system.define("shop", kind("one"));
-    system.define("shop", kind("two"));
+    drop(system.define("shop", kind("one")));
+    drop(system.define("shop", kind("two")));
     let mut sent = system.sent_to(0).into_iter();
     let [first, second, third] = [(); 3].map(|()| sent.next().unwrap());
     let mut node = Node::new(APP, Settings::default());
     let mut take = |delivery: &Delivery| {
         let before = state(&node);
         let outcome = node.apply(&[deliver(delivery.clone())]).remove(0).outcome;
-        if matches!(outcome, Outcome::OutOfOrder { .. }) {
+        if matches!(outcome, Ok(Outcome::Delivery(DeliveryOutcome::OutOfOrder { .. }))) {
             assert_eq!(state(&node), before);
         }
         outcome
     };
-    assert_eq!(take(&third), Outcome::OutOfOrder { expected: 1 });
-    assert_eq!(take(&first), Outcome::Received { is_new: true });
-    assert_eq!(take(&third), Outcome::OutOfOrder { expected: 2 });
-    assert_eq!(take(&second), Outcome::Received { is_new: true });
-    assert_eq!(take(&third), Outcome::Received { is_new: true });
+    assert_eq!(take(&third), Ok(Outcome::Delivery(DeliveryOutcome::OutOfOrder { expected: 1 })));
+    assert_eq!(take(&first), Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new: true })));
+    assert_eq!(take(&third), Ok(Outcome::Delivery(DeliveryOutcome::OutOfOrder { expected: 2 })));
+    assert_eq!(take(&second), Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new: true })));
+    assert_eq!(take(&third), Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new: true })));
 }
 
 /// Delivers a step of the definitions as the next message to the app's partition, which cannot
@@ -522,17 +533,17 @@ fn delivered(system: &mut System, partition: u16, first: u64, through: u64) -> E
 #[test]
 fn a_message_stays_in_the_outbox_until_it_has_reached_its_partition() {
     let mut system = System::with_partitions(2);
-    system.define("other", with(|_| ()));
-    system.define("shop", kind("one"));
-    system.define("shop", kind("two"));
+    drop(system.define("other", with(|_| ())));
+    drop(system.define("shop", kind("one")));
+    drop(system.define("shop", kind("two")));
     assert_eq!(outbox(&system, 0), [(1, 1), (2, 3), (3, 4)]);
-    assert_eq!(delivered(&mut system, 0, 1, 2).outcome, Outcome::Removed);
+    assert_eq!(delivered(&mut system, 0, 1, 2).outcome, Ok(Outcome::Delivered));
     assert_eq!(outbox(&system, 0), [(3, 4)]);
     assert_eq!(outbox(&system, 1), [(1, 1), (2, 3), (3, 4)], "the other partition's stay");
     delivered(&mut system, 0, 1, 3);
     assert_eq!(outbox(&system, 0), []);
     system.node.restart();
-    system.define("shop", kind("three"));
+    drop(system.define("shop", kind("three")));
     assert_eq!(outbox(&system, 0), [(4, 5)], "numbers go on");
     assert_eq!(system.sent_to(0).pop().unwrap().number, 4);
 }
@@ -618,7 +629,10 @@ fn what_is_defined_between_two_entries_of_a_batch_holds_for_the_second() {
     let delivery = deliver(effects.messages[0].delivery.clone());
     let mut outcomes = shop.node.apply(&[early, delivery, then]).into_iter().map(|it| it.outcome);
     assert_eq!(refusal(outcomes.next().unwrap()).code(), "UNKNOWN_SEQUENCE");
-    assert_eq!(outcomes.next(), Some(Outcome::Received { is_new: true }));
+    assert_eq!(
+        outcomes.next(),
+        Some(Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new: true })))
+    );
     assert_eq!(drawn(&receipt(outcomes.next().unwrap())), ["late 1 1"]);
     assert_eq!(drawn(&done(&mut shop, late)), ["late 2 2"]);
 }

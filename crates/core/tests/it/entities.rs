@@ -1,7 +1,7 @@
 //! Entities: named documents, written under conditions, absent from their expiry on.
 
 use seriatim_codec::Table;
-use seriatim_core::{Outcome, Refusal};
+use seriatim_core::{CommandOutcome, Outcome, Refusal, TickOutcome};
 use seriatim_testkit::core::Shop;
 use seriatim_types::limits::TICK_ITEMS_MAX;
 use seriatim_types::{Body, Change, DueEntity, Tick, Time};
@@ -30,7 +30,7 @@ fn version_of(shop: &Shop, key: &str) -> Option<u64> {
 }
 
 /// Applies a tick that names these entities.
-fn sweep(shop: &mut Shop, time: Time, entities: Vec<DueEntity>) -> Outcome {
+fn sweep(shop: &mut Shop, time: Time, entities: Vec<DueEntity>) -> Result<Outcome, Refusal> {
     let tick = Body::Tick(Tick { entities, ..Tick::default() });
     shop.node.apply(&[at(time, tick)]).remove(0).outcome
 }
@@ -39,8 +39,8 @@ fn due(key: &str, expires_at: Time) -> DueEntity {
     DueEntity { workspace: WORKSPACE, key: entity_key(key), expires_at }
 }
 
-fn swept(entities: u32) -> Outcome {
-    Outcome::Swept { entities, keys: 0 }
+fn swept(entities: u32) -> Result<Outcome, Refusal> {
+    Ok(Outcome::Tick(TickOutcome { entities, keys: 0 }))
 }
 
 /// A shop with an entity `here` and one `over` that has expired but was not swept, both of
@@ -63,7 +63,7 @@ fn code(word: &str, key: &str, condition: &str) -> &'static str {
     let command = format!("{{'{word}': {{'key': '{key}'{value}{condition}}}}}");
     let command = ask(&mut shop, &command);
     match shop.outcome(command) {
-        Outcome::Refused(refusal) => refusal.code(),
+        Err(refusal) => refusal.code(),
         _ => "",
     }
 }
@@ -190,7 +190,8 @@ fn an_entity_is_absent_from_the_millisecond_of_its_expiry_on() {
         done(&mut shop, &format!("{{'set': {{'key': 'k', 'value': 1, {SOON}}}}}"));
         shop.now = after(ms);
         let command = ask(&mut shop, "{'unset': {'key': 'k', 'if': 'exists'}}");
-        let is_done = matches!(shop.outcome(command), Outcome::Committed(_));
+        let is_done =
+            matches!(shop.outcome(command), Ok(Outcome::Command(CommandOutcome::Committed(_))));
         assert_eq!(is_done, is_present, "{ms}");
     }
 }
@@ -310,9 +311,7 @@ fn a_tick_names_no_more_than_its_limit() {
     let full = vec![due("never", START); TICK_ITEMS_MAX];
     let too_many = [full.clone(), vec![due("over", after(1000))]].concat();
     let before = state(&shop.node);
-    let Outcome::Refused(refusal) = sweep(&mut shop, after(1000), too_many) else {
-        panic!("one too many")
-    };
+    let Err(refusal) = sweep(&mut shop, after(1000), too_many) else { panic!("one too many") };
     assert_eq!(refusal.code(), "TOO_LARGE");
     assert_eq!(state(&shop.node), before);
     assert_eq!(sweep(&mut shop, after(1000), full), swept(0));

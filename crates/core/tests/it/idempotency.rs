@@ -1,7 +1,7 @@
 //! A command is carried out once, however often it is sent.
 
 use seriatim_codec::Table;
-use seriatim_core::{Outcome, Refusal};
+use seriatim_core::{CommandOutcome, Outcome, Refusal, TickOutcome};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, command};
 use seriatim_types::{
     Body, ClientId, Command, Key, KeyRow, PartitionOffset, Retention, Tick, Time,
@@ -30,8 +30,11 @@ fn reused(original: &Command) -> Command {
 }
 
 /// What a repetition is answered.
-fn duplicate(first: u64, count: u32) -> Outcome {
-    Outcome::Duplicate { first: PartitionOffset::new(first).unwrap(), count }
+fn duplicate(first: u64, count: u32) -> Result<Outcome, Refusal> {
+    Ok(Outcome::Command(CommandOutcome::Duplicate {
+        first: PartitionOffset::new(first).unwrap(),
+        count,
+    }))
 }
 
 fn key_reused(first: u64) -> Refusal {
@@ -39,7 +42,7 @@ fn key_reused(first: u64) -> Refusal {
 }
 
 /// Sweeps all that is due now.
-fn sweep(shop: &mut Shop) -> Outcome {
+fn sweep(shop: &mut Shop) -> Result<Outcome, Refusal> {
     let tick = shop.node.tick(shop.now, 1000);
     shop.node.apply(&[tick]).remove(0).outcome
 }
@@ -243,7 +246,7 @@ fn sweeping_makes_room_in_a_full_window() {
     shop.now = after(RETENTION_MS);
     let waiting = ask(&mut shop, DRAW);
     assert_eq!(refusal(shop.outcome(waiting.clone())).code(), "KEY_WINDOW_FULL", "not swept yet");
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 1 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 1 })));
     assert_eq!(kept(&shop), 1);
     receipt(shop.outcome(waiting));
     assert_eq!(kept(&shop), 2);
@@ -259,12 +262,12 @@ fn a_tick_never_forgets_a_key_whose_retention_lasts() {
     assert_eq!(keys.len(), 1, "its proposer finds the key to be over");
     let early = at(after(RETENTION_MS - 1), tick.body.clone());
     let swept = shop.node.apply(&[early]).remove(0).outcome;
-    assert_eq!(swept, Outcome::Swept { entities: 0, keys: 0 });
+    assert_eq!(swept, Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 0 })));
     assert_eq!(shop.node.machine().row().keys_through, None, "it is looked at again");
     shop.now = after(RETENTION_MS - 1);
     assert_eq!(shop.outcome(command), duplicate(1, 2));
     shop.now = after(RETENTION_MS);
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 1 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 1 })));
     assert_eq!(shop.node.machine().row().keys_through, PartitionOffset::new(2));
 }
 
@@ -276,7 +279,7 @@ fn a_tick_that_knows_of_events_to_come_does_not_pass_over_their_keys() {
     shop.node.apply(&[at(START, Body::Tick(tick))]);
     done(&mut shop, DRAW);
     shop.now = after(RETENTION_MS);
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 1 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 1 })));
     assert_eq!(kept(&shop), 1, "that of the event which the tick said was looked at");
 }
 
@@ -287,7 +290,7 @@ fn a_tick_that_comes_late_does_not_have_keys_looked_at_again() {
     done(&mut shop, DRAW);
     let late = shop.node.tick(after(RETENTION_MS), 1);
     shop.now = after(RETENTION_MS);
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 2 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 2 })));
     shop.node.apply(&[late]);
     assert_eq!(shop.node.machine().row().keys_through, PartitionOffset::new(2));
 }
@@ -302,7 +305,7 @@ fn a_key_that_a_tick_names_twice_is_counted_once() {
     keys.push(keys[0].clone());
     let swept = shop.node.apply(&[tick.clone(), tick]);
     let swept: Vec<_> = swept.into_iter().map(|effects| effects.outcome).collect();
-    let [once, never] = [1, 0].map(|keys| Outcome::Swept { entities: 0, keys });
+    let [once, never] = [1, 0].map(|keys| Ok(Outcome::Tick(TickOutcome { entities: 0, keys })));
     assert_eq!(swept, [once, never]);
     assert_eq!(kept(&shop), 1);
 }
@@ -315,7 +318,7 @@ fn keys_are_swept_in_bounded_steps() {
     for (swept, left) in [(2, 3), (2, 1), (1, 0), (0, 0)] {
         let tick = shop.node.tick(shop.now, 2);
         let outcome = shop.node.apply(&[tick]).remove(0).outcome;
-        assert_eq!(outcome, Outcome::Swept { entities: 0, keys: swept });
+        assert_eq!(outcome, Ok(Outcome::Tick(TickOutcome { entities: 0, keys: swept })));
         assert_eq!(kept(&shop), left);
     }
     assert_eq!(shop.node.events().len(), 5);
@@ -329,12 +332,12 @@ fn a_key_that_is_used_anew_before_it_is_swept_is_counted_once_and_outlives_its_f
     shop.now = after(RETENTION_MS);
     receipt(shop.outcome(command.clone()));
     assert_eq!(kept(&shop), 1);
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 0 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 0 })));
     let through = shop.node.machine().row().keys_through;
     assert_eq!(through, Some(PartitionOffset::FIRST), "its first event needs no other look");
     assert_eq!(shop.outcome(command), duplicate(2, 1));
     shop.now = after(2 * RETENTION_MS);
-    assert_eq!(sweep(&mut shop), Outcome::Swept { entities: 0, keys: 1 });
+    assert_eq!(sweep(&mut shop), Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 1 })));
     assert_eq!(kept(&shop), 0);
 }
 
@@ -344,13 +347,13 @@ fn the_window_is_counted_right_after_everything_together() {
     for round in 0..40 {
         shop.now = after(round * 100);
         let command = ask(&mut shop, DRAW);
-        shop.outcome(command.clone());
-        shop.outcome(reused(&command));
-        shop.outcome(command.clone());
+        drop(shop.outcome(command.clone()));
+        drop(shop.outcome(reused(&command)));
+        drop(shop.outcome(command.clone()));
         // A key of half a retention ago, one that may just be over, and one that is.
         for back in [5, 10, 11] {
             let key = Key(u128::from(round.saturating_sub(back) + 1).to_be_bytes());
-            shop.outcome(Command { key, ..command.clone() });
+            drop(shop.outcome(Command { key, ..command.clone() }));
         }
         if round % 3 == 0 {
             let tick = shop.node.tick(shop.now, 4);
@@ -362,7 +365,7 @@ fn the_window_is_counted_right_after_everything_together() {
         kept(&shop);
     }
     shop.now = after(100_000);
-    sweep(&mut shop);
+    drop(sweep(&mut shop));
     assert_eq!(kept(&shop), 0);
 }
 
@@ -380,7 +383,7 @@ fn a_key_can_be_kept_for_ever() {
     let keys_through = Some(PartitionOffset::FIRST);
     let tick = Body::Tick(Tick { keys: vec![due], keys_through, ..Tick::default() });
     let swept = shop.node.apply(&[at(Time(u64::MAX), tick)]).remove(0).outcome;
-    assert_eq!(swept, Outcome::Swept { entities: 0, keys: 0 });
+    assert_eq!(swept, Ok(Outcome::Tick(TickOutcome { entities: 0, keys: 0 })));
     assert_eq!(shop.outcome(command), duplicate(1, 1));
     assert_eq!(kept(&shop), 1);
 }
@@ -394,7 +397,7 @@ fn a_deadline_is_the_last_moment_at_which_a_command_is_carried_out() {
         let outcome = shop.outcome(command);
         let late = Refusal::DeadlineExceeded { deadline: after(10), time: after(ms) };
         match outcome {
-            Outcome::Committed(_) => assert!(is_in_time, "{ms}"),
+            Ok(Outcome::Command(CommandOutcome::Committed(_))) => assert!(is_in_time, "{ms}"),
             other => assert_eq!((refusal(other), is_in_time), (late, false), "{ms}"),
         }
     }

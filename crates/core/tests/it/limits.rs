@@ -1,12 +1,12 @@
 //! A command may hold as much as the limits of its app allow, and no more.
 
-use seriatim_core::{Outcome, Refusal};
+use seriatim_core::{CommandOutcome, Outcome, Refusal};
 use seriatim_testkit::core::{Shop, ShopSettings, events};
 use seriatim_types::{CommandEvent, CommandLimits};
 
 use crate::world::refusal;
 
-fn outcome(limits: CommandLimits, events: Vec<CommandEvent>) -> Outcome {
+fn outcome(limits: CommandLimits, events: Vec<CommandEvent>) -> Result<Outcome, Refusal> {
     let mut shop = Shop::new(ShopSettings { limits, ..ShopSettings::default() });
     let command = shop.command("1", events);
     shop.outcome(command)
@@ -15,7 +15,10 @@ fn outcome(limits: CommandLimits, events: Vec<CommandEvent>) -> Outcome {
 /// Checks that one command is within a limit and that the other has one too many.
 fn check(limits: CommandLimits, what: &'static str, max: u64, fits: &str, too_large: &str) {
     let within = outcome(limits, events(fits));
-    assert!(matches!(within, Outcome::Committed(_)), "{what}: {within:?}");
+    assert!(
+        matches!(within, Ok(Outcome::Command(CommandOutcome::Committed(_)))),
+        "{what}: {within:?}"
+    );
     let beyond = refusal(outcome(limits, events(too_large)));
     assert_eq!(beyond, Refusal::TooLarge { what, max, found: max + 1 });
 }
@@ -143,7 +146,7 @@ fn the_arguments_of_all_events_count_among_what_a_command_writes() {
     let two = format!("{event}, {event}");
     let found = 2 * (r#"{"a":""}"#.len() + value.len()) as u64;
     let within = outcome(limits, events(&event));
-    assert!(matches!(within, Outcome::Committed(_)), "{within:?}");
+    assert!(matches!(within, Ok(Outcome::Command(CommandOutcome::Committed(_)))), "{within:?}");
     let what = "bytes written by a command";
     let beyond = refusal(outcome(limits, events(&two)));
     assert_eq!(beyond, Refusal::TooLarge { what, max: 300, found });

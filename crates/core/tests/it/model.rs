@@ -12,7 +12,8 @@ use seriatim_codec::{
     workspace_row_key,
 };
 use seriatim_core::{
-    Effects, Machine, Outcome, ReadSet, RowChange, RowId, Rows, SYSTEM_APP, Write, receipt,
+    CommandOutcome, Effects, Machine, Outcome, ReadSet, RowChange, RowId, Rows, SYSTEM_APP, Write,
+    receipt,
 };
 use seriatim_sequencer::{Row, RowKey, RowsRead, Settings};
 use seriatim_testkit::core::{Answer, Applied, Dice, History, Model, Node, Shop, changes};
@@ -310,7 +311,9 @@ fn sixty_four_commands_of_one_client_in_any_order_have_client_sequences_1_to_64(
             rest = behind;
         }
         let sequences = outcomes.into_iter().filter_map(|outcome| match outcome {
-            Outcome::Committed(receipt) => Some(receipt.client_sequence.get()),
+            Ok(Outcome::Command(CommandOutcome::Committed(receipt))) => {
+                Some(receipt.client_sequence.get())
+            }
             _ => None,
         });
         assert!(sequences.eq(1..=64), "seed {seed}");

@@ -1,6 +1,6 @@
 //! Numbers follow each other without a hole, and only what is carried out draws any.
 
-use seriatim_core::{Exhausted, Outcome, Refusal};
+use seriatim_core::{DefineOutcome, Exhausted, Outcome, Refusal};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, events, name};
 use seriatim_types::{
     Body, Change, DefineRequest, NUMBER_MAX, Number, Receipt, RecordClass, RecordIdScheme, Reset,
@@ -49,7 +49,10 @@ fn define(shop: &mut Shop, text: &str, ranges: Vec<(u64, u64)>, format: &str, re
     let utc_offset_minutes = 60;
     let request = DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes };
     let outcome = shop.define(request);
-    assert!(matches!(outcome, Outcome::Defined { is_new: true, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Ok(Outcome::Define(DefineOutcome { is_new: true, .. }))),
+        "{outcome:?}"
+    );
 }
 
 #[test]
@@ -440,7 +443,11 @@ fn there_is_no_513th_singleton_kind() {
     let mut outcomes = (before..513).map(|index| shop.define(request(index))).collect::<Vec<_>>();
     let too_large = Refusal::TooLarge { what: "singleton kinds", max: 512, found: 513 };
     assert_eq!(refusal(outcomes.pop().unwrap()), too_large);
-    assert!(outcomes.iter().all(|it| matches!(it, Outcome::Defined { is_new: true, .. })));
+    assert!(
+        outcomes
+            .iter()
+            .all(|it| matches!(it, Ok(Outcome::Define(DefineOutcome { is_new: true, .. }))))
+    );
     let last = done(&mut shop, "{'create': {'id': 1, 'kind': 'single-511'}}");
     assert_eq!(id_of(&last), 66_047);
 }

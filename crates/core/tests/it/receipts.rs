@@ -1,6 +1,6 @@
 //! A receipt is made of the stored events alone, so that it can be given again.
 
-use seriatim_core::{Outcome, RECEIPT_VERSION, receipt as receipt_of};
+use seriatim_core::{CommandOutcome, Outcome, RECEIPT_VERSION, receipt as receipt_of};
 use seriatim_testkit::core::{Shop, changes, events};
 use seriatim_types::{Event, Number, Receipt};
 
@@ -70,7 +70,8 @@ fn a_repetition_leads_to_the_events_of_the_receipt() {
     let command = shop.command("1", events(EVENTS));
     let answered = receipt(shop.outcome(command.clone()));
     done(&mut shop, "{'update': {'id': 300001, 'fields': {'later': true}}}");
-    let Outcome::Duplicate { first, count } = shop.outcome(command) else {
+    let Ok(Outcome::Command(CommandOutcome::Duplicate { first, count })) = shop.outcome(command)
+    else {
         panic!("it was carried out before")
     };
     let events = shop.node.events().into_iter().filter(|event| event.partition_offset >= first);

@@ -1,6 +1,6 @@
 //! What is refused leaves no trace, and of several reasons the first is told.
 
-use seriatim_core::{Current, CurrentValue, Exhausted, Outcome, Refusal, Subject};
+use seriatim_core::{CommandOutcome, Current, CurrentValue, Exhausted, Outcome, Refusal, Subject};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, events, name};
 use seriatim_types::{
     Body, Command, CommandLimits, Declare, Define, DefineRequest, Key, Time, WorkspaceId,
@@ -188,7 +188,10 @@ fn a_repetition_is_answered_whatever_is_wrong_with_it_by_now() {
     let (mut shop, mut command) = wrong_from(2);
     let fingerprint = ask(&mut shop, DRAWS).fingerprint;
     command.fingerprint = fingerprint;
-    assert!(matches!(shop.outcome(command), Outcome::Duplicate { count: 1, .. }));
+    assert!(matches!(
+        shop.outcome(command),
+        Ok(Outcome::Command(CommandOutcome::Duplicate { count: 1, .. }))
+    ));
 }
 
 #[test]
@@ -322,6 +325,10 @@ fn the_last_offset_is_0_before_the_first_event_and_matches_only_itself() {
         let mut command = ask(&mut shop, DRAWS);
         command.if_offset = Some(seen);
         let outcome = shop.outcome(command);
-        assert_eq!(matches!(outcome, Outcome::Committed(_)), is_last, "{outcome:?}");
+        assert_eq!(
+            matches!(outcome, Ok(Outcome::Command(CommandOutcome::Committed(_)))),
+            is_last,
+            "{outcome:?}"
+        );
     }
 }

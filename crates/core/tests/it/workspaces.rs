@@ -1,7 +1,9 @@
 //! Workspaces: they come into being when they are first used, by an id or by a name.
 
 use seriatim_codec::{Stored, Table, decode_number};
-use seriatim_core::{Fault, Outcome, Refusal, RowId, Rows, partition_of_name};
+use seriatim_core::{
+    CommandOutcome, DeclareOutcome, Fault, Outcome, Refusal, RowId, Rows, partition_of_name,
+};
 use seriatim_testkit::core::{Node, Shop, changes, command, name};
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
@@ -15,18 +17,18 @@ use crate::world::{APP, at, receipt, refusal, state};
 const SET: &str = "{'set': {'key': 'k', 'value': 1}}";
 const REFUSED: &str = "{'unset': {'key': 'none', 'if': 'exists'}}";
 
-fn send(shop: &mut Shop, workspace: &str) -> Outcome {
+fn send(shop: &mut Shop, workspace: &str) -> Result<Outcome, Refusal> {
     let command = shop.command(workspace, changes(SET));
     shop.outcome(command)
 }
 
 /// The workspace that a command is carried out in, and the place of its event there.
-fn place(outcome: Outcome) -> (u64, u64) {
+fn place(outcome: Result<Outcome, Refusal>) -> (u64, u64) {
     let receipt = receipt(outcome);
     (receipt.workspace.0, receipt.first_offset.get())
 }
 
-fn declare(shop: &mut Shop, workspace: &str, kind: &str) -> Outcome {
+fn declare(shop: &mut Shop, workspace: &str, kind: &str) -> Result<Outcome, Refusal> {
     let entry = declaration(shop, workspace, kind);
     shop.node.apply(&[entry]).remove(0).outcome
 }
@@ -36,8 +38,8 @@ fn declaration(shop: &mut Shop, workspace: &str, kind: &str) -> Entry {
     at(shop.now, Body::Declare(Declare { workspace, kind: name(kind) }))
 }
 
-fn declared(workspace: u64, is_new: bool) -> Outcome {
-    Outcome::Declared { workspace: WorkspaceId(workspace), is_new }
+fn declared(workspace: u64, is_new: bool) -> Result<Outcome, Refusal> {
+    Ok(Outcome::Declare(DeclareOutcome { workspace: WorkspaceId(workspace), is_new }))
 }
 
 fn row(node: &Node, id: u64) -> Option<WorkspaceRow> {
@@ -144,7 +146,7 @@ fn an_id_from_two_to_the_40_on_is_only_good_once_a_name_has_it() {
     let not_found = Refusal::NotFound { workspace: NAMED_WORKSPACE_FIRST };
     assert_eq!(refusal(send(&mut shop, &id)), not_found);
     assert_eq!(refusal(declare(&mut shop, &id, "default")), not_found);
-    send(&mut shop, "name");
+    drop(send(&mut shop, "name"));
     assert_eq!(place(send(&mut shop, &id)), (NAMED_WORKSPACE_FIRST, 2));
     let next = (NAMED_WORKSPACE_FIRST + 1).to_string();
     assert_eq!(refusal(send(&mut shop, &next)).code(), "NOT_FOUND");
@@ -171,7 +173,7 @@ fn a_workspace_belongs_to_one_partition() {
             let command = command("pos-4", key, workspace, changes(SET));
             let entry = Entry { time: seriatim_types::Time(1), body: Body::Command(command) };
             match node.apply(&[entry]).remove(0).outcome {
-                Outcome::Committed(receipt) => {
+                Ok(Outcome::Command(CommandOutcome::Committed(receipt))) => {
                     assert_eq!(partition, home, "{workspace}");
                     assert_eq!(receipt.workspace.0 % 4, partition as u64, "{workspace}");
                     seen.push(receipt.workspace.0);
@@ -244,7 +246,7 @@ fn a_refused_first_command_leaves_a_workspace_to_be_declared() {
 #[test]
 fn the_first_event_of_a_workspace_carries_its_name_and_every_one_its_kind() {
     let mut shop = Shop::default();
-    declare(&mut shop, "depot", "warehouse");
+    drop(declare(&mut shop, "depot", "warehouse"));
     let cases = [("depot", Some("depot"), 1), ("store", Some("store"), 0), ("7", None, 0)];
     for (workspace, text, kind) in cases {
         for expected in [text, None] {
@@ -262,8 +264,8 @@ fn the_first_event_of_a_workspace_carries_its_name_and_every_one_its_kind() {
 #[test]
 fn a_first_event_by_the_id_of_a_declared_name_carries_the_name_too() {
     let mut shop = Shop::default();
-    declare(&mut shop, "depot", "warehouse");
-    send(&mut shop, &NAMED_WORKSPACE_FIRST.to_string());
+    drop(declare(&mut shop, "depot", "warehouse"));
+    drop(send(&mut shop, &NAMED_WORKSPACE_FIRST.to_string()));
     assert_eq!(last_event(&shop).workspace_name, Some(name("depot")));
     assert_eq!(shop.node.machine().row().names, 1);
 }
@@ -289,8 +291,8 @@ fn the_ids_of_names_end() {
 #[test]
 fn a_stored_first_event_with_a_name_has_an_id_that_names_have() {
     let mut shop = Shop::default();
-    send(&mut shop, "store");
-    send(&mut shop, "7");
+    drop(send(&mut shop, "store"));
+    drop(send(&mut shop, "7"));
     let [named, plain] = <[Event; 2]>::try_from(shop.node.events()).unwrap();
     let foreign = Event { workspace: WorkspaceId(7), ..named.clone() };
     for (event, is_founded) in [(named, true), (plain, true), (foreign, false)] {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, Stored, Table};
-use seriatim_core::{Outcome, Refusal, RowId};
+use seriatim_core::{CommandOutcome, Outcome, Refusal, RowId};
 use seriatim_sequencer::{Row, RowKey};
 use seriatim_testkit::core::{Node, Shop, changes, name};
 use seriatim_types::{
@@ -37,16 +37,16 @@ pub(crate) fn refused(shop: &mut Shop, json: &str) -> Refusal {
     refusal(shop.outcome(command))
 }
 
-pub(crate) fn receipt(outcome: Outcome) -> Receipt {
+pub(crate) fn receipt(outcome: Result<Outcome, Refusal>) -> Receipt {
     match outcome {
-        Outcome::Committed(receipt) => receipt,
+        Ok(Outcome::Command(CommandOutcome::Committed(receipt))) => receipt,
         other => panic!("it is carried out: {other:?}"),
     }
 }
 
-pub(crate) fn refusal(outcome: Outcome) -> Refusal {
+pub(crate) fn refusal(outcome: Result<Outcome, Refusal>) -> Refusal {
     match outcome {
-        Outcome::Refused(refusal) => refusal,
+        Err(refusal) => refusal,
         other => panic!("it is refused: {other:?}"),
     }
 }

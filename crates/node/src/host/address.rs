@@ -10,7 +10,7 @@ use super::{ReplyTo, ToPartition, shutting_down};
 use crate::chain::Link;
 use crate::damage::Damage;
 use crate::partition::State;
-use crate::reply::{Busy, Reply};
+use crate::reply::{Busy, Reply, RequestError};
 use crate::settings::Settings;
 use crate::shared::Shared;
 
@@ -80,11 +80,11 @@ impl<C> Address<C> {
     ) -> Result<(), (C, Reply)> {
         let ticket = match self.admit(&body, link, settings) {
             Ok(ticket) => ticket,
-            Err(reply) => return Err((caller, reply)),
+            Err(error) => return Err((caller, Err(error))),
         };
         match self.send(ToPartition::Request(body, ReplyTo::Caller(ticket, caller))) {
             Err(ToPartition::Request(_, ReplyTo::Caller(ticket, caller))) => {
-                let reply = self.refusal();
+                let reply = Err(self.refusal());
                 ticket.settle(&reply);
                 Err((caller, reply))
             }
@@ -93,7 +93,12 @@ impl<C> Address<C> {
     }
 
     /// Sends the directory's request for a definition, likewise.
-    pub(super) fn define(&self, body: Body, number: u64, settings: &Settings) -> Result<(), Reply> {
+    pub(super) fn define(
+        &self,
+        body: Body,
+        number: u64,
+        settings: &Settings,
+    ) -> Result<(), RequestError> {
         let ticket = self.admit(&body, None, settings)?;
         let request = ToPartition::Request(body, ReplyTo::Definition(ticket, number));
         self.send(request).map_err(|_| self.refusal())
@@ -104,24 +109,29 @@ impl<C> Address<C> {
         (self.mailbox)(message)
     }
 
-    fn admit(&self, body: &Body, link: Option<Link>, settings: &Settings) -> Result<Ticket, Reply> {
+    fn admit(
+        &self,
+        body: &Body,
+        link: Option<Link>,
+        settings: &Settings,
+    ) -> Result<Ticket, RequestError> {
         let bytes = if let Body::Command(command) = body { command.held_bytes() } else { 0 };
         let has_room = self.unanswered.check_room(settings);
         // It counts from here on, also if it is turned away in a moment.
         let ticket = Ticket::new(&self.unanswered, bytes, link);
-        match has_room.map_err(Reply::Busy) {
+        match has_room.map_err(RequestError::Busy) {
             Ok(()) => Ok(ticket),
-            Err(reply) => {
-                ticket.settle(&reply);
-                Err(reply)
+            Err(error) => {
+                ticket.settle(&Err(error.clone()));
+                Err(error)
             }
         }
     }
 
     /// Why it takes nothing any more.
-    fn refusal(&self) -> Reply {
+    fn refusal(&self) -> RequestError {
         match self.shared.state() {
-            State::Stopped(reason) => Reply::Stopped(reason),
+            State::Stopped(reason) => RequestError::Stopped(reason),
             State::Actualizing(_) | State::Serving => shutting_down(),
         }
     }
@@ -185,7 +195,7 @@ impl Drop for Ticket {
     /// One that was not answered may have been written, or not.
     fn drop(&mut self) {
         if let Some(link) = self.link.take() {
-            link.answered(&Reply::Unknown { why: String::new() });
+            link.answered(&Err(RequestError::Unknown { why: String::new() }));
         }
         self.unanswered.requests.fetch_sub(1, Ordering::Relaxed);
         self.unanswered.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
@@ -216,7 +226,7 @@ mod tests {
         assert!(!next.is_behind());
         drop(ticket);
         assert!(next.is_behind(), "one that is dropped unanswered may not have been written");
-        next.settle(&Reply::Busy(Busy::Behind));
+        next.settle(&Err(RequestError::Busy(Busy::Behind)));
         let Unanswered { requests, bytes } = &*unanswered;
         assert_eq!((requests.load(Ordering::Relaxed), bytes.load(Ordering::Relaxed)), (0, 0));
     }
@@ -227,11 +237,14 @@ mod tests {
         let chain = Chain::new();
         let tick = || Body::Tick(seriatim_types::Tick::default());
         let refused = closed.request(tick(), Some(chain.link()), (), &Settings::default());
-        assert!(matches!(refused, Err(((), Reply::NotWritten { .. }))));
+        assert!(matches!(refused, Err(((), Err(RequestError::NotWritten { .. })))));
         assert!(chain.link().is_behind());
         assert_eq!(closed.unanswered(), 0);
         let full = Settings { queue_max: 0, ..Settings::default() };
         let refused = address(true).request(tick(), None, (), &full);
-        assert!(matches!(refused, Err(((), Reply::Busy(Busy::QueueFull { queued: 0 })))));
+        assert!(matches!(
+            refused,
+            Err(((), Err(RequestError::Busy(Busy::QueueFull { queued: 0 }))))
+        ));
     }
 }

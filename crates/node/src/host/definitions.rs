@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use seriatim_core::{Outcome, Refusal};
+use seriatim_core::{DefineOutcome, Outcome, Refusal};
 use seriatim_types::limits::PARTITIONS_MAX;
 use seriatim_types::{AppSettings, Define, DefineRequest, Name, PartitionRef};
 
-use crate::reply::Reply;
+use crate::reply::{Reply, RequestError};
 
 /// Definitions that somebody waits for.
 pub(super) struct Definitions<C> {
@@ -31,9 +31,7 @@ struct Waiting<C> {
 
 /// A definition that the system partition has decided on.
 pub(super) struct Decided {
-    pub(super) reply: Reply,
-    pub(super) version: u64,
-    pub(super) is_new: bool,
+    pub(super) outcome: DefineOutcome,
     /// Partitions of the app that were not seen to have it, and whether each has stopped.
     pub(super) missing: BTreeMap<PartitionRef, bool>,
 }
@@ -56,7 +54,7 @@ impl<C> Definitions<C> {
         let late = self.waiting.extract_if(.., |_, waiting| waiting.by <= now);
         for (_, waiting) in late.collect::<Vec<_>>() {
             let why = "not all partitions had the definition in time".to_owned();
-            self.answered.push((waiting.caller, Reply::Unknown { why }));
+            self.answered.push((waiting.caller, Err(RequestError::Unknown { why })));
         }
     }
 
@@ -112,8 +110,8 @@ impl<C> Definitions<C> {
     }
 
     /// Answers one that does not wait.
-    pub(super) fn refuse(&mut self, caller: C, reply: Reply) {
-        self.answered.push((caller, reply));
+    pub(super) fn refuse(&mut self, caller: C, error: RequestError) {
+        self.answered.push((caller, Err(error)));
     }
 
     /// The answers that are to be given.
@@ -125,7 +123,7 @@ impl<C> Definitions<C> {
     pub(super) fn answer_all(&mut self) {
         for (_, waiting) in std::mem::take(&mut self.waiting) {
             let why = "the node ended before all partitions had the definition".to_owned();
-            self.answered.push((waiting.caller, Reply::Unknown { why }));
+            self.answered.push((waiting.caller, Err(RequestError::Unknown { why })));
         }
     }
 
@@ -139,38 +137,36 @@ impl<C> Definitions<C> {
     ) {
         let mut answers = Vec::new();
         for (number, waiting) in &mut self.waiting {
-            let Some(Decided { reply, version, is_new, missing }) = &mut waiting.decided else {
+            let Some(Decided { outcome, missing }) = &mut waiting.decided else {
                 continue;
             };
+            let DefineOutcome { version, is_new, .. } = *outcome;
             let mut unknown = None;
             missing.retain(|partition, has_stopped| {
                 if changed.is_some_and(|changed| changed != *partition) {
                     return true;
                 }
-                let has = has(*partition, *version);
+                let has = has(*partition, version);
                 *has_stopped = matches!(has, Has::Stopped(_));
                 match has {
                     Has::Yes => return false,
-                    Has::Stopped(why) if *is_new => unknown = Some(Reply::Unknown { why }),
+                    Has::Stopped(why) if is_new => {
+                        unknown = Some(Err(RequestError::Unknown { why }))
+                    }
                     Has::Stopped(_) | Has::NotYet => {}
                 }
                 true
             });
             // One that is known already keeps nobody from going on without partitions that have stopped.
-            let is_enough = missing.values().all(|has_stopped| *has_stopped && !*is_new);
+            let is_enough = missing.values().all(|has_stopped| *has_stopped && !is_new);
             match unknown {
                 Some(unknown) => answers.push((*number, unknown)),
-                None if is_enough => answers.push((*number, reply.clone())),
+                None if is_enough => answers.push((*number, Ok(Outcome::Define(*outcome)))),
                 None => {}
             }
         }
         answers.into_iter().for_each(|(number, reply)| self.answer(number, reply));
     }
-}
-
-/// The answer to one that has no room.
-pub(super) fn refused(refusal: Refusal) -> Reply {
-    Reply::Applied(Outcome::Refused(refusal))
 }
 
 /// The app that it makes, with its partitions. More than an app may have is refused for that.

@@ -13,20 +13,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Outcome, Outgoing, SYSTEM_APP, system_settings};
+use seriatim_core::{DefineOutcome, DeliveryOutcome, Outgoing, SYSTEM_APP, system_settings};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::Schema;
 use seriatim_types::{
     AppId, AppSettings, Body, Define, Incarnation, Name, PartitionId, PartitionRef,
 };
 
-use super::definitions::{Decided, Definitions, Has, made_by, refused};
+use super::definitions::{Decided, Definitions, Has, made_by};
 use super::outbox::{After, after, outbox_of};
 use super::{Address, Caller, ReplyTo, ToDirectory, ToPartition, shutting_down};
 use crate::chain::Link;
 use crate::partition::State;
 use crate::reads::{ReadFailed, Reader};
-use crate::reply::Reply;
+use crate::reply::{Reply, RequestError};
 use crate::settings::Settings;
 
 /// The partition that holds the apps and their definitions.
@@ -69,7 +69,8 @@ impl<C> Routes<C> {
         settings: &Settings,
     ) -> Result<(), (C, Reply)> {
         let Some(address) = self.partitions.get(&partition) else {
-            let reply = Reply::NotWritten { why: "the partition is not known yet".to_owned() };
+            let why = "the partition is not known yet".to_owned();
+            let reply = Err(RequestError::NotWritten { why });
             link.iter().for_each(|link| link.answered(&reply));
             return Err((caller, reply));
         };
@@ -146,7 +147,9 @@ impl<C: Caller> Directory<C> {
             }
             ToDirectory::Serves(SYSTEM) => self.resume_apps(),
             ToDirectory::Serves(partition) => {
-                self.deliver_outbox(partition, None);
+                if !planted::is(Bug::ResendForgotten) {
+                    self.deliver_outbox(partition, None);
+                }
                 self.look_at_definitions(Some(partition));
             }
             ToDirectory::Stopped(partition) => {
@@ -188,9 +191,6 @@ impl<C: Caller> Directory<C> {
 
     /// Delivers what is in the outbox for a partition.
     fn deliver_outbox(&mut self, target: PartitionRef, expected: Option<u64>) {
-        if planted::is(Bug::ResendForgotten) && expected.is_some() {
-            return;
-        }
         let view = self.routes.partitions.get(&SYSTEM).and_then(|system| system.shared().view());
         let Some(view) = view else { return };
         // Where it cannot be read, the reader has stopped the system partition.
@@ -205,7 +205,7 @@ impl<C: Caller> Directory<C> {
     }
 
     /// A message was answered: its source is told when it is durable where it belongs.
-    fn answered(&mut self, target: PartitionRef, number: u64, reply: &Reply) {
+    fn answered(&mut self, target: PartitionRef, number: u64, reply: &Reply<DeliveryOutcome>) {
         match after(target, number, reply) {
             After::Tell(delivered) => {
                 self.send(SYSTEM, Body::Delivered(delivered), ReplyTo::Nobody);
@@ -227,39 +227,40 @@ impl<C: Caller> Directory<C> {
             let apps = match self.read_apps() {
                 Ok(apps) => apps,
                 Err(failed) => {
-                    return self.definitions.refuse(caller, Reply::Stopped(failed.reason()));
+                    return self.definitions.refuse(caller, RequestError::Stopped(failed.reason()));
                 }
             };
             let max = self.settings.partitions_max;
             if let Err(refusal) = self.definitions.check_room(&define, &apps, max) {
-                return self.definitions.refuse(caller, refused(refusal));
+                return self.definitions.refuse(caller, refusal.into());
             }
         }
         let number = self.definitions.wait(&define, by, caller);
         let system = self.address(SYSTEM);
-        if let Err(reply) = system.define(Body::Define(define), number, &self.settings) {
-            self.definitions.answer(number, reply);
+        if let Err(error) = system.define(Body::Define(define), number, &self.settings) {
+            self.definitions.answer(number, Err(error));
         }
     }
 
     /// The system partition has answered: a definition that is decided must reach all partitions.
-    fn defined(&mut self, number: u64, reply: Reply) {
-        let Reply::Applied(Outcome::Defined { app, version, is_new }) = &reply else {
-            return self.definitions.answer(number, reply);
+    fn defined(&mut self, number: u64, reply: Reply<DefineOutcome>) {
+        let DefineOutcome { app, version, is_new } = match reply {
+            Ok(outcome) => outcome,
+            Err(error) => return self.definitions.answer(number, Err(error)),
         };
         if !self.definitions.is_awaited(number) {
             return;
         }
-        let (app, version, is_new) = (*app, *version, *is_new);
         // Where they cannot be read, the reader has stopped the system partition.
         let apps = self.read_apps().unwrap_or_default();
         let Some(home) = apps.iter().find(|it| it.app == app).map(|it| self.know(it)) else {
             let why = "the definition is decided, and its app cannot be read".to_owned();
-            return self.definitions.answer(number, Reply::Unknown { why });
+            return self.definitions.answer(number, Err(RequestError::Unknown { why }));
         };
         let partitions = partitions_of(home.app, home.partitions);
         let missing = partitions.map(|partition| (partition, false)).collect();
-        self.definitions.decided(number, Decided { reply, version, is_new, missing });
+        self.definitions
+            .decided(number, Decided { outcome: DefineOutcome { app, version, is_new }, missing });
         self.look_at_definitions(None);
     }
 

@@ -28,10 +28,10 @@ mod syncer;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seriatim_core::Outgoing;
+use seriatim_core::{DefineOutcome, DeliveryOutcome, Outcome, Outgoing};
 use seriatim_types::{Body, Define, PartitionRef};
 
-use crate::reply::{Reason, Reply};
+use crate::reply::{Reason, Reply, RequestError};
 
 pub use address::{Address, Mailbox, Ticket};
 pub use directory::{AppHome, Directory, Routes, SYSTEM, Start, partitions_of, prefix_of};
@@ -96,14 +96,14 @@ pub enum ToDirectory<C> {
         /// Its number.
         number: u64,
         /// The answer.
-        reply: Reply,
+        reply: Reply<DeliveryOutcome>,
     },
     /// The system partition has answered a request for a definition.
     Defined {
         /// The directory's number for it.
         number: u64,
         /// The answer.
-        reply: Reply,
+        reply: Reply<DefineOutcome>,
     },
     /// Somebody asks for a definition.
     Define {
@@ -132,10 +132,12 @@ fn give<C: Caller>(replies: Vec<(ReplyTo<C>, Reply)>, directory: &DirectoryMailb
                 caller.answer(reply);
             }
             ReplyTo::Outbox { target, number } => {
+                let reply = reply.map(Outcome::of_delivery);
                 directory(ToDirectory::Answered { target, number, reply });
             }
             ReplyTo::Definition(ticket, number) => {
                 ticket.settle(&reply);
+                let reply = reply.map(Outcome::of_define);
                 directory(ToDirectory::Defined { number, reply });
             }
             ReplyTo::Nobody => {}
@@ -145,6 +147,6 @@ fn give<C: Caller>(replies: Vec<(ReplyTo<C>, Reply)>, directory: &DirectoryMailb
 
 /// The answer to what comes too late.
 #[must_use]
-pub fn shutting_down() -> Reply {
-    Reply::NotWritten { why: "the node is shutting down".to_owned() }
+pub fn shutting_down() -> RequestError {
+    RequestError::NotWritten { why: "the node is shutting down".to_owned() }
 }

@@ -10,7 +10,7 @@
 //! partition that begins to serve is sent everything that is there for it. So nothing needs a
 //! timer, and nothing is lost by a crash at any point.
 
-use seriatim_core::{Outcome, Outgoing};
+use seriatim_core::{DeliveryOutcome, Outgoing};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::Schema;
 use seriatim_types::{Delivered, PartitionRef};
@@ -18,7 +18,7 @@ use seriatim_types::{Delivered, PartitionRef};
 use super::directory::{SYSTEM, prefix_of};
 use crate::partition::View;
 use crate::reads::{ReadFailed, Reader};
-use crate::reply::Reply;
+use crate::reply::{Reply, RequestError};
 
 /// What follows when a message was answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,18 @@ pub(super) enum After {
 }
 
 /// What follows when a message was answered.
-pub(super) fn after(target: PartitionRef, number: u64, reply: &Reply) -> After {
+pub(super) fn after(target: PartitionRef, number: u64, reply: &Reply<DeliveryOutcome>) -> After {
     let tell = After::Tell(Delivered { target, first: number, through: number });
     match reply {
-        Reply::Applied(Outcome::Received { .. }) => tell,
-        Reply::Applied(Outcome::OutOfOrder { expected }) => After::Again { expected: *expected },
-        Reply::Applied(_)
-        | Reply::Busy(_)
-        | Reply::NotWritten { .. }
-        | Reply::Unknown { .. }
-        | Reply::Stopped(_) => {
+        Ok(DeliveryOutcome::Received { .. }) => tell,
+        Ok(DeliveryOutcome::OutOfOrder { expected }) => After::Again { expected: *expected },
+        Err(
+            RequestError::Refused(_)
+            | RequestError::Busy(_)
+            | RequestError::NotWritten { .. }
+            | RequestError::Unknown { .. }
+            | RequestError::Stopped(_),
+        ) => {
             if planted::is(Bug::OutboxForgets) {
                 tell
             } else {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::clock::ClockAhead;
 use crate::partition::{Partition, State};
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Busy, Reason, Reply, RequestError};
 use crate::settings::Settings;
 
 /// One partition with all that is decided around it.
@@ -109,9 +109,9 @@ impl<C: Caller> PartitionHost<C> {
     /// Takes what was sent to it.
     pub fn take(&mut self, message: ToPartition<C>) {
         let replies = match message {
-            ToPartition::Request(_, to) if self.has_ended => vec![(to, shutting_down())],
+            ToPartition::Request(_, to) if self.has_ended => vec![(to, Err(shutting_down()))],
             ToPartition::Request(_, ReplyTo::Caller(ticket, caller)) if ticket.is_behind() => {
-                vec![(ReplyTo::Caller(ticket, caller), Reply::Busy(Busy::Behind))]
+                vec![(ReplyTo::Caller(ticket, caller), Err(Busy::Behind.into()))]
             }
             ToPartition::Request(body, to) => match self.partition.take(body, to) {
                 Ok(()) => Vec::new(),
@@ -150,7 +150,7 @@ impl<C: Caller> PartitionHost<C> {
         self.was_settled = self.is_settled();
         // Nothing is proposed by a clock that cannot be believed. What needs no time goes on.
         let time = time.unwrap_or_else(|ahead| {
-            let replies = self.partition.turn_away(&Reply::Busy(Busy::Clock(ahead)));
+            let replies = self.partition.turn_away(&RequestError::Busy(Busy::Clock(ahead)));
             self.give(replies);
             Time(0)
         });

@@ -7,7 +7,7 @@ use seriatim_types::PartitionRef;
 
 use super::{Address, Caller, DirectoryMailbox, ReplyTo, ToDirectory, ToPartition, give};
 use crate::partition::Flight;
-use crate::reply::{Reason, Reply};
+use crate::reply::{Reason, RequestError};
 
 /// A commit on its way to the disk, with everything that needs to be done when it is there.
 pub struct Landing<C> {
@@ -40,7 +40,7 @@ impl<C: Caller> Landing<C> {
         let Self { flight, address, directory } = self;
         let Flight { replies, touched, messages, view, begins } = flight;
         if let Err(what) = synced {
-            let unknown = Reply::Unknown { why: what.clone() };
+            let unknown = Err(RequestError::Unknown { why: what.clone() });
             give(replies.into_iter().map(|(to, _)| (to, unknown.clone())).collect(), &directory);
             return ToPartition::Stop(Reason::Store { what: what.clone() });
         }

@@ -37,7 +37,7 @@ use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
 use crate::damage::Damage;
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Busy, Reason, Reply, RequestError};
 use crate::settings::Settings;
 
 use applier::Batch;
@@ -76,11 +76,11 @@ pub enum State {
 impl State {
     /// What a request is answered that needs a view of a partition that has none yet.
     #[must_use]
-    pub fn unreadable(self) -> Reply {
+    pub fn unreadable(self) -> RequestError {
         match self {
-            Self::Stopped(reason) => Reply::Stopped(reason),
-            Self::Actualizing(progress) => Reply::Busy(Busy::Actualizing(progress)),
-            Self::Serving => Reply::Busy(Busy::Actualizing(Progress { done: 0, total: 0 })),
+            Self::Stopped(reason) => RequestError::Stopped(reason),
+            Self::Actualizing(progress) => RequestError::Busy(Busy::Actualizing(progress)),
+            Self::Serving => RequestError::Busy(Busy::Actualizing(Progress { done: 0, total: 0 })),
         }
     }
 }
@@ -178,7 +178,7 @@ impl<R> Partition<R> {
                 self.proposer.take(body, handle);
                 Ok(())
             }
-            Err(reply) => Err((handle, reply)),
+            Err(error) => Err((handle, Err(error))),
         }
     }
 
@@ -193,8 +193,8 @@ impl<R> Partition<R> {
         };
         let Batch { mut replies, flight, has_more, dropped } = batch;
         // What is queued gets the answer of the batch that failed.
-        if let Some(reply) = dropped {
-            replies.extend(self.proposer.drain(&reply));
+        if let Some(error) = dropped {
+            replies.extend(self.proposer.drain(&error));
         }
         self.in_flight = self.in_flight.saturating_add(usize::from(flight.is_some()));
         let is_more_waiting = flight.is_some() && self.proposer.has_more();
@@ -234,30 +234,30 @@ impl<R> Partition<R> {
         if planted::is(Bug::RestartLeaksFlight) {
             self.in_flight = self.in_flight.saturating_add(1);
         }
-        let reply = Reply::NotWritten { why: "the partition was restarted".to_owned() };
-        let mut replies = self.applier.restart(&reply);
-        replies.extend(self.proposer.drain(&reply));
+        let error = RequestError::NotWritten { why: "the partition was restarted".to_owned() };
+        let mut replies = self.applier.restart(&error);
+        replies.extend(self.proposer.drain(&error));
         replies
     }
 
     /// Answers the requests that have no time yet, and carries none of them out. Messages of other
     /// partitions stay.
-    pub fn turn_away(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
-        self.proposer.turn_away(reply)
+    pub fn turn_away(&mut self, error: &RequestError) -> Vec<(R, Reply)> {
+        self.proposer.turn_away(error)
     }
 
     /// Carries out nothing more. What is queued, and what has a time and is not applied, is answered.
-    pub fn end(&mut self, reply: &Reply) -> Vec<(R, Reply)> {
-        let mut replies = self.applier.give_up(reply);
-        replies.extend(self.proposer.drain(reply));
+    pub fn end(&mut self, error: &RequestError) -> Vec<(R, Reply)> {
+        let mut replies = self.applier.give_up(error);
+        replies.extend(self.proposer.drain(error));
         replies
     }
 
     /// Stops for good, as when the store has. What is queued is answered.
     pub fn stop(&mut self, reason: Reason) -> Vec<(R, Reply)> {
-        let reply = Reply::Stopped(reason.clone());
+        let error = RequestError::Stopped(reason.clone());
         let mut replies = self.applier.stop(reason);
-        replies.extend(self.proposer.drain(&reply));
+        replies.extend(self.proposer.drain(&error));
         replies
     }
 

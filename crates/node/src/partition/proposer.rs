@@ -15,7 +15,7 @@ use seriatim_types::{Body, Entry, Tick, Time};
 use super::applier::Applier;
 use super::due::Due;
 use super::{Replies, has_passed, is_told};
-use crate::reply::{Reason, Reply};
+use crate::reply::{Reason, RequestError};
 use crate::settings::Settings;
 
 /// The proposing half of a partition.
@@ -64,19 +64,19 @@ impl<R> Proposer<R> {
     }
 
     /// Answers what callers have queued. Messages of other partitions stay.
-    pub(super) fn turn_away(&mut self, reply: &Reply) -> Replies<R> {
+    pub(super) fn turn_away(&mut self, error: &RequestError) -> Replies<R> {
         let queue = std::mem::take(&mut self.queue);
         let (told, asked): (VecDeque<_>, VecDeque<_>) =
             queue.into_iter().partition(|(body, _)| is_told(body));
         self.queue = told;
         let handles = asked.into_iter().filter_map(|(_, handle)| handle);
-        handles.map(|handle| (handle, reply.clone())).collect()
+        handles.map(|handle| (handle, Err(error.clone()))).collect()
     }
 
     /// Answers everything that is queued.
-    pub(super) fn drain(&mut self, reply: &Reply) -> Replies<R> {
+    pub(super) fn drain(&mut self, error: &RequestError) -> Replies<R> {
         let handles = self.queue.drain(..).filter_map(|(_, handle)| handle);
-        handles.map(|handle| (handle, reply.clone())).collect()
+        handles.map(|handle| (handle, Err(error.clone()))).collect()
     }
 
     pub(super) fn queued(&self) -> usize {

@@ -120,7 +120,7 @@ impl Threads {
         answer: Answer,
     ) {
         if self.is_ending() {
-            let reply = shutting_down();
+            let reply = Err(shutting_down());
             link.iter().for_each(|link| link.answered(&reply));
             return answer.answer(reply);
         }
@@ -135,7 +135,7 @@ impl Threads {
         if let Err(mpsc::SendError(ToDirectory::Define { caller, .. })) =
             self.directory.send(message)
         {
-            caller.answer(shutting_down());
+            caller.answer(Err(shutting_down()));
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, mpsc};
 
-use seriatim_node::{Busy, Chain, Node, Reply, Settings, SystemClock};
+use seriatim_core::CommandOutcome;
+use seriatim_node::{Busy, Chain, Node, Reply, RequestError, Settings, SystemClock};
 use seriatim_storage::memory::MemoryDisk;
 use seriatim_testkit::core::name;
 use seriatim_types::{AppId, PartitionId, PartitionRef};
@@ -12,7 +13,12 @@ use crate::node::{PATIENCE, ask, open_with, receipt, set_up};
 
 /// Sends commands one after the other, with something else in between, and returns the answers in
 /// the order of the commands.
-fn send(node: &Node, chain: &Chain, keys: &[u128], between: impl Fn(u128)) -> Vec<Reply> {
+fn send(
+    node: &Node,
+    chain: &Chain,
+    keys: &[u128],
+    between: impl Fn(u128),
+) -> Vec<Reply<CommandOutcome>> {
     let (sender, replies) = mpsc::channel();
     for key in keys.iter().copied() {
         let sender = sender.clone();
@@ -23,14 +29,14 @@ fn send(node: &Node, chain: &Chain, keys: &[u128], between: impl Fn(u128)) -> Ve
         between(key);
     }
     drop(sender);
-    let mut replies: Vec<(u128, Reply)> = replies.iter().collect();
+    let mut replies: Vec<(u128, Reply<CommandOutcome>)> = replies.iter().collect();
     replies.sort_unstable_by_key(|(key, _)| *key);
     replies.into_iter().map(|(_, reply)| reply).collect()
 }
 
 /// How many of the first were written; none after them was.
-fn written(replies: &[Reply]) -> usize {
-    let is_written = |reply: &Reply| matches!(reply, Reply::Applied(_));
+fn written(replies: &[Reply<CommandOutcome>]) -> usize {
+    let is_written = |reply: &Reply<CommandOutcome>| matches!(reply, Ok(_));
     let count = replies.iter().take_while(|reply| is_written(reply)).count();
     assert!(!replies[count..].iter().any(is_written), "a later one was written: {replies:?}");
     for (reply, offset) in replies[..count].iter().zip(1..) {
@@ -51,12 +57,12 @@ fn behind_a_command_that_found_the_queue_full_nothing_is_written() {
     // A definition can be seen before its delivery is answered, and what is not answered counts. All
     // of it is answered before this one is.
     let answered = node.submit_and_wait(&name("shop"), ask("b", 2_000_000, "4"), PATIENCE);
-    assert!(matches!(answered, Ok(Reply::Applied(_))), "{answered:?}");
+    assert!(matches!(answered, Ok(Ok(_))), "{answered:?}");
     gate.hold(true);
     let keys: Vec<u128> = KEYS.collect();
     let is_taken = |key| {
         let reply = node.submit_and_wait(&name("shop"), ask("b", key, "4"), PATIENCE);
-        matches!(reply.unwrap(), Reply::Applied(_))
+        matches!(reply.unwrap(), Ok(_))
     };
     let until_there_is_room = |key| {
         if key == 300 {
@@ -67,7 +73,11 @@ fn behind_a_command_that_found_the_queue_full_nothing_is_written() {
     let replies = send(&node, &Chain::new(), &keys, until_there_is_room);
     let count = written(&replies);
     assert_eq!(count, 20, "what came before the queue was full is carried out");
-    assert_eq!(replies[300], Reply::Busy(Busy::Behind), "it came to a queue that had room");
+    assert_eq!(
+        replies[300],
+        Err(RequestError::Busy(Busy::Behind)),
+        "it came to a queue that had room"
+    );
     // Sent again from there, alone, they keep their order.
     let chain = Chain::new();
     for (key, offset) in (1_001..=1_020).zip(u64::try_from(count).unwrap() + 1..) {
@@ -94,5 +104,5 @@ fn behind_a_command_that_a_restart_turned_away_nothing_is_written() {
     };
     let replies = send(&node, &Chain::new(), &keys, restart);
     assert!(written(&replies) < 400, "the restart turned some away");
-    assert!(replies[300..].iter().all(|reply| *reply == Reply::Busy(Busy::Behind)));
+    assert!(replies[300..].iter().all(|reply| *reply == Err(RequestError::Busy(Busy::Behind))));
 }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use seriatim_codec::{PartitionPrefix, Stored, events_prefix};
-use seriatim_core::{Outcome, receipt};
-use seriatim_node::{Flight, Partition, Reply, Settings, State, View, schema};
+use seriatim_core::{CommandOutcome, Outcome, receipt};
+use seriatim_node::{Flight, Partition, Reply, RequestError, Settings, State, View, schema};
 use seriatim_storage::faulty::{FaultyStore, Schedule};
 use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{KeyRange, Read, Scan, Store};
@@ -88,8 +88,8 @@ impl Driver {
                 let why = error.to_string();
                 let flights = std::iter::once(flight).chain(self.flights.drain(..));
                 let replies = flights.flat_map(|flight| flight.replies);
-                let unknown =
-                    replies.map(|(handle, _)| (handle, Reply::Unknown { why: why.clone() }));
+                let unknown = replies
+                    .map(|(handle, _)| (handle, Err(RequestError::Unknown { why: why.clone() })));
                 self.answers.extend(unknown);
                 let reason = seriatim_node::Reason::Store { what: why.clone() };
                 self.answers.extend(self.partition.stop(reason));
@@ -134,15 +134,11 @@ impl Driver {
     /// What a request was answered, with a repetition's receipt rebuilt.
     pub(crate) fn receipt(&self, handle: usize) -> Option<Receipt> {
         match self.answers.get(&handle)? {
-            Reply::Applied(Outcome::Committed(receipt)) => Some(receipt.clone()),
-            Reply::Applied(Outcome::Duplicate { first, count }) => {
+            Ok(Outcome::Command(CommandOutcome::Committed(receipt))) => Some(receipt.clone()),
+            Ok(Outcome::Command(CommandOutcome::Duplicate { first, count })) => {
                 Some(self.rebuilt(*first, *count))
             }
-            Reply::Applied(_)
-            | Reply::Busy(_)
-            | Reply::NotWritten { .. }
-            | Reply::Unknown { .. }
-            | Reply::Stopped(_) => None,
+            Ok(_) | Err(_) => None,
         }
     }
 

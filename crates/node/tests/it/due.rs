@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use seriatim_codec::{PartitionPrefix, Stored, partition_key};
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, Outcome};
 use seriatim_node::{Reply, Settings, schema};
 use seriatim_storage::{KeyRange, Read, Scan, faulty};
 use seriatim_testkit::core::{ShopSettings, changes, command, events};
@@ -49,7 +49,8 @@ fn entities_and_keys_are_swept_when_their_time_has_come_and_not_before() {
         driver.submit(handle, &command("pos-4", key, "1", changes(&json)));
     }
     driver.settle();
-    let is_done = |reply: &Reply| matches!(reply, Reply::Applied(Outcome::Committed(_)));
+    let is_done =
+        |reply: &Reply| matches!(reply, Ok(Outcome::Command(CommandOutcome::Committed(_))));
     assert!((0..1500).all(|handle| is_done(&driver.answers[&handle])));
     let events = driver.events().len();
     let all = (count(&driver, "entities", APP), count(&driver, "keys", APP));
@@ -96,7 +97,8 @@ fn a_window_whose_keys_are_over_is_not_full() {
         driver.settle();
         driver.answers[&handle].clone()
     };
-    let is_done = |reply: &Reply| matches!(reply, Reply::Applied(Outcome::Committed(_)));
+    let is_done =
+        |reply: &Reply| matches!(reply, Ok(Outcome::Command(CommandOutcome::Committed(_))));
     assert!(is_done(&ask(&mut driver, 0)));
     driver.now = Time(driver.now.0 + RETENTION + 10_000);
     let second = ask(&mut driver, 1);

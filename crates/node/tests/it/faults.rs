@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use seriatim_node::{Busy, Partition, Reason, Reply, Settings, State};
+use seriatim_core::{CommandOutcome, Outcome};
+use seriatim_node::{Busy, Partition, Reason, RequestError, Settings, State};
 use seriatim_storage::Store;
 use seriatim_storage::faulty::{self, Call, CallKind, Dice, Fault, FaultyStore, Schedule};
 use seriatim_storage::hooked::HookedStore;
@@ -90,7 +91,7 @@ impl Driver {
         let is_open = !matches!(self.partition.state(), State::Stopped(Reason::Store { .. }));
         let is_first = matches!(
             self.answers.get(&handle),
-            Some(Reply::Applied(seriatim_core::Outcome::Committed(_)))
+            Some(Ok(Outcome::Command(CommandOutcome::Committed(_))))
         );
         (is_open || is_first).then(|| self.receipt(handle)).flatten()
     }
@@ -213,7 +214,7 @@ fn a_partition_whose_commit_failed_says_why_until_it_serves_again() {
     driver.submit(1, &ask(1));
     driver.step();
     driver.submit(2, &ask(2));
-    let Some(full @ Reply::Busy(Busy::DiskFull { .. })) = driver.answers.get(&1) else {
+    let Some(full @ Err(RequestError::Busy(Busy::DiskFull { .. }))) = driver.answers.get(&1) else {
         panic!("there is no room: {:?}", driver.answers);
     };
     assert_eq!(driver.answers.get(&2), Some(full));
@@ -247,7 +248,7 @@ fn a_commit_on_a_store_that_has_just_stopped_is_answered_that_it_has() {
     driver.step();
     let what = driver.store.health().unwrap_err().to_string();
     let reason = Reason::Store { what };
-    assert_eq!(driver.answers.get(&1), Some(&Reply::Stopped(reason.clone())));
+    assert_eq!(driver.answers.get(&1), Some(&Err(RequestError::Stopped(reason.clone()))));
     assert_eq!(driver.partition.state(), State::Stopped(reason));
 }
 

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use seriatim_codec::{PartitionPrefix, Stored, event_key};
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, DefineOutcome};
 use seriatim_node::{
-    AskError, Busy, Clock, ClockAhead, Log, Node, Reason, Reply, Settings, State, SubscribeError,
-    SystemClock, schema,
+    AskError, Busy, Clock, ClockAhead, Log, Node, Reason, Reply, RequestError, Settings, State,
+    SubscribeError, SystemClock, schema,
 };
 use seriatim_storage::Batch;
 use seriatim_storage::faulty::FaultyStore;
@@ -45,9 +45,9 @@ fn a_flood_is_turned_away_with_the_reason_and_what_was_taken_is_carried_out() {
         node.submit(&name("shop"), ask("flood", key, "1"), answer).unwrap();
     }
     // Nothing can be durable, so all but the first fifty are answered at once.
-    let turned_away: Vec<Reply> = replies.iter().take(150).collect();
+    let turned_away: Vec<Reply<CommandOutcome>> = replies.iter().take(150).collect();
     for reply in &turned_away {
-        assert_eq!(*reply, Reply::Busy(Busy::QueueFull { queued: 50 }));
+        assert_eq!(*reply, Err(RequestError::Busy(Busy::QueueFull { queued: 50 })));
     }
     gate.hold(false);
     drop(sender);
@@ -74,9 +74,9 @@ fn a_flood_of_bytes_is_turned_away_with_the_reason_and_what_was_taken_is_carried
         let answer = move |reply| sender.send(reply).unwrap();
         node.submit(&name("shop"), large(key), answer).unwrap();
     }
-    let turned_away: Vec<Reply> = replies.iter().take(20).collect();
+    let turned_away: Vec<Reply<CommandOutcome>> = replies.iter().take(20).collect();
     for reply in &turned_away {
-        assert_eq!(*reply, Reply::Busy(Busy::QueueLarge { bytes: 10 * held }));
+        assert_eq!(*reply, Err(RequestError::Busy(Busy::QueueLarge { bytes: 10 * held })));
     }
     gate.hold(false);
     for offset in 1..=10 {
@@ -112,7 +112,7 @@ fn the_end_of_a_node_is_bounded_while_its_disk_does_not_answer() {
     let first = PartitionRef { app: AppId(1), partition: PartitionId(1) };
     assert!(not_ended.partitions.contains(&first), "{not_ended:?}");
     let late = node.submit_and_wait(&name("shop"), ask("a", 2, "2"), PATIENCE).unwrap();
-    assert!(matches!(late, Reply::NotWritten { .. }), "{late:?}");
+    assert!(matches!(late, Err(RequestError::NotWritten { .. })), "{late:?}");
     gate.hold(false);
     let reply = replies.recv_timeout(PATIENCE).unwrap();
     assert_eq!(receipt(&reply).first_offset.get(), 1, "it was taken before, so it is answered");
@@ -136,7 +136,7 @@ fn a_violation_stops_its_partition_and_others_keep_serving() {
     send(&node, vec![ask("a", 1, "1"), ask("a", 2, "2")]);
     sabotage(&gate);
     let replies = send(&node, vec![ask("a", 3, "1"), ask("a", 4, "2"), ask("a", 5, "3")]);
-    let Reply::Stopped(Reason::Violation { what }) = &replies[0] else {
+    let Err(RequestError::Stopped(Reason::Violation { what })) = &replies[0] else {
         panic!("a violation: {:?}", replies[0])
     };
     assert_eq!(receipt(&replies[1]).first_offset.get(), 2);
@@ -167,8 +167,12 @@ fn a_violation_stops_its_partition_and_others_keep_serving() {
     };
     assert!(again.starts_with("Event cannot be read"), "{again}");
     let replies = send(&node, vec![ask("a", 6, "2"), ask("a", 7, "1")]);
-    assert!(matches!(&replies[0], Reply::Applied(Outcome::Committed(_))), "{:?}", replies[0]);
-    assert!(matches!(&replies[1], Reply::Stopped(Reason::Unreadable { .. })), "{:?}", replies[1]);
+    assert!(matches!(&replies[0], Ok(CommandOutcome::Committed(_))), "{:?}", replies[0]);
+    assert!(
+        matches!(&replies[1], Err(RequestError::Stopped(Reason::Unreadable { .. }))),
+        "{:?}",
+        replies[1]
+    );
 }
 
 /// Apps that could not be read looked like no apps at all, so a client was told that there was none.
@@ -241,7 +245,7 @@ fn a_clock_that_is_not_believed_turns_callers_away_and_is_not_ready() {
     assert!(has_view(&node, partition, soon), "it reads its log all the same");
     assert!(!node.is_ready() && node.time() == Err(AHEAD));
     let asked = node.submit_and_wait(&name("shop"), ask("a", 1, "1"), PATIENCE);
-    assert_eq!(asked, Ok(Reply::Busy(Busy::Clock(AHEAD))));
+    assert_eq!(asked, Ok(Err(RequestError::Busy(Busy::Clock(AHEAD)))));
     let begun = Instant::now();
     node.shutdown(PATIENCE).unwrap();
     assert!(begun.elapsed() < PATIENCE / 2, "it waits for nothing");
@@ -266,7 +270,7 @@ fn the_end_of_a_node_is_bounded_while_its_last_sync_does_not_return() {
     gate.hold(false);
     for _ in 1..=sent {
         let reply = replies.recv_timeout(PATIENCE).unwrap();
-        if !matches!(reply, Reply::NotWritten { .. } | Reply::Busy(_)) {
+        if !matches!(reply, Err(RequestError::NotWritten { .. }) | Err(RequestError::Busy(_))) {
             receipt(&reply);
         }
     }
@@ -304,7 +308,7 @@ fn rows_that_do_not_fit_stop_their_partition_and_say_so() {
             Node::open(gate.store.clone(), Arc::new(SystemClock::new()), Settings::default());
         assert!(node.wait_until_ready(PATIENCE));
         let replies = send(&node, vec![ask("a", 9, "1"), ask("a", 10, "2")]);
-        let Reply::Stopped(Reason::Unreadable { what }) = &replies[0] else {
+        let Err(RequestError::Stopped(Reason::Unreadable { what })) = &replies[0] else {
             panic!("{table}: {:?}", replies[0])
         };
         assert!(what.contains("workspace 1 does not fit"), "{table}: {what}");
@@ -323,10 +327,10 @@ fn an_app_is_refused_whose_partitions_would_be_too_many_for_the_node() {
     assert!(node.wait_until_ready(PATIENCE));
     let make = |node: &Node, named: &str, partitions| {
         let reply = node.define(&name(named), app(partitions), PATIENCE).unwrap();
-        if let Reply::Applied(Outcome::Refused(refusal)) = &reply {
+        if let Err(RequestError::Refused(refusal)) = &reply {
             return Err(refusal.code());
         }
-        let Reply::Applied(Outcome::Defined { is_new, .. }) = reply else {
+        let Ok(DefineOutcome { is_new, .. }) = reply else {
             panic!("it is there, or not: {reply:?}");
         };
         Ok(is_new)

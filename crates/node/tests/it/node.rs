@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use seriatim_codec::{CheckpointHead, PartitionPrefix, Stored, head_key, partition_key};
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, DefineOutcome};
 use seriatim_node::{
     AskError, Clock, ClockAhead, Node, Partition, Reader, Reply, Settings, State, SystemClock,
     View, schema,
@@ -37,9 +37,9 @@ fn open_at(disk: &MemoryDisk, settings: Settings, clock: Arc<dyn Clock>) -> Node
     node
 }
 
-fn define(node: &Node, request: DefineRequest) -> Outcome {
+fn define(node: &Node, request: DefineRequest) -> DefineOutcome {
     let reply = node.define(&name("shop"), request, PATIENCE).unwrap();
-    let Reply::Applied(outcome) = reply else { panic!("it is applied: {reply:?}") };
+    let Ok(outcome) = reply else { panic!("it is applied: {reply:?}") };
     outcome
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn ask(client: &str, key: u128, workspace: &str) -> Command {
 }
 
 /// Sends all at once and waits for all answers.
-pub(crate) fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
+pub(crate) fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply<CommandOutcome>> {
     let (sender, receiver) = mpsc::channel();
     let count = commands.len();
     for (index, command) in commands.into_iter().enumerate() {
@@ -94,8 +94,8 @@ pub(crate) fn send(node: &Node, commands: Vec<Command>) -> Vec<Reply> {
     replies.into_iter().map(|(_, reply)| reply).collect()
 }
 
-pub(crate) fn receipt(reply: &Reply) -> &Receipt {
-    let Reply::Applied(Outcome::Committed(receipt)) = reply else {
+pub(crate) fn receipt(reply: &Reply<CommandOutcome>) -> &Receipt {
+    let Ok(CommandOutcome::Committed(receipt)) = reply else {
         panic!("it is carried out: {reply:?}")
     };
     receipt
@@ -124,7 +124,7 @@ fn twenty_equal_commands_at_once_make_one_event() {
     let ranges: BTreeSet<(u64, u64)> = replies
         .iter()
         .map(|reply| {
-            if let Reply::Applied(Outcome::Duplicate { first, count }) = reply {
+            if let Ok(CommandOutcome::Duplicate { first, count }) = reply {
                 (first.get(), u64::from(*count))
             } else {
                 (receipt(reply).first_partition_offset.get(), 1)
@@ -145,7 +145,7 @@ fn a_node_goes_on_where_it_ended_and_reads_no_event_after_a_clean_end() {
     let node = open(&disk);
     assert_eq!(define(&node, DefineRequest::Kind { name: name("depot") }), {
         let app = seriatim_types::AppId(1);
-        Outcome::Defined { app, version: 4, is_new: true }
+        DefineOutcome { app, version: 4, is_new: true }
     });
     let replies = send(&node, (31..=40).map(|key| ask("a", key, "3")).collect());
     let first = receipt(&replies[0]);

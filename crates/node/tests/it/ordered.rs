@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use seriatim_core::Outcome;
+use seriatim_core::{CommandOutcome, Outcome};
 use seriatim_node::parts::Applier;
-use seriatim_node::{Reply, Settings, State, View, schema};
+use seriatim_node::{Reply, RequestError, Settings, State, View, schema};
 use seriatim_storage::faulty::{FaultyStore, Schedule};
 use seriatim_storage::memory::MemoryStore;
 use seriatim_storage::{Read, Store};
@@ -106,7 +106,7 @@ fn a_refusal_alone_moves_position_and_time_in_one_commit() {
     let before = replica.store.clone();
     replica.order(5, vec![refused()]);
     replica.settle();
-    assert!(matches!(replica.answers.last(), Some((0, Reply::Applied(Outcome::Refused(_))))));
+    assert!(matches!(replica.answers.last(), Some((0, Err(RequestError::Refused(_))))));
     assert_eq!(replica.position(), Some((5, 1)));
     let time = replica.view.as_ref().and_then(|view| view.time);
     assert_eq!(time, Some(Time(1_782_000_005_000)));
@@ -155,8 +155,9 @@ fn a_full_disk_is_waited_out_and_no_ordered_entry_is_given_up() {
     while replica.answers.len() < 2 {
         replica.step();
     }
-    let is_written =
-        |(_, reply): &(usize, Reply)| matches!(reply, Reply::Applied(Outcome::Committed(_)));
+    let is_written = |(_, reply): &(usize, Reply)| {
+        matches!(reply, Ok(Outcome::Command(CommandOutcome::Committed(_))))
+    };
     assert!(replica.answers.iter().all(is_written), "{:?}", replica.answers);
     assert_eq!(replica.position(), Some((5, 2)));
 }
@@ -167,7 +168,8 @@ fn after_a_fault_an_ordered_entry_is_unknown() {
     replica.answers.clear();
     replica.order(5, vec![sold(1), sold(2)]);
     let replies = replica.applier.stop(seriatim_node::Reason::Unready { what: "x".to_owned() });
-    let is_unknown = |(_, reply): &(usize, Reply)| matches!(reply, Reply::Unknown { .. });
+    let is_unknown =
+        |(_, reply): &(usize, Reply)| matches!(reply, Err(RequestError::Unknown { .. }));
     assert_eq!(replies.len(), 2);
     assert!(replies.iter().all(is_unknown), "{replies:?}");
 }

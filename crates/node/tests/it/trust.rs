@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use seriatim_codec::{KeyBytes, event_key, record_key, workspace_log_key};
-use seriatim_core::Outcome;
-use seriatim_node::{Reason, Reply, Settings, State, schema};
+use seriatim_core::{CommandOutcome, Outcome};
+use seriatim_node::{Reason, Reply, RequestError, Settings, State, schema};
 use seriatim_storage::{Batch, Read, Store, faulty};
 use seriatim_testkit::core::{ShopSettings, changes, command};
 use seriatim_types::{Key, Number, PartitionOffset, TrustLevel, WorkspaceId};
@@ -60,7 +60,7 @@ fn is_planted(driver: &Driver, sabotage: Sabotage) -> bool {
 }
 
 fn is_applied(reply: &Reply) -> bool {
-    matches!(reply, Reply::Applied(Outcome::Committed(_)))
+    matches!(reply, Ok(Outcome::Command(CommandOutcome::Committed(_))))
 }
 
 #[test]
@@ -82,9 +82,15 @@ fn a_planted_row_is_a_violation_or_is_overwritten_as_the_level_says() {
             let is_stopped = matches!(state, State::Stopped(Reason::Violation { .. }));
             assert_eq!(is_stopped, is_violation, "{level:?} {sabotage:?}: {state:?}");
             if is_violation {
-                assert!(matches!(reply, Reply::Stopped(Reason::Violation { .. })), "{reply:?}");
+                assert!(
+                    matches!(reply, Err(RequestError::Stopped(Reason::Violation { .. }))),
+                    "{reply:?}"
+                );
                 let later = send(&mut driver, 2, "");
-                assert!(matches!(later, Reply::Stopped(_)), "a stopped partition takes nothing");
+                assert!(
+                    matches!(later, Err(RequestError::Stopped(_))),
+                    "a stopped partition takes nothing"
+                );
             }
         }
     }
@@ -94,7 +100,7 @@ fn a_planted_row_is_a_violation_or_is_overwritten_as_the_level_says() {
 fn updates_and_deletes_never_violate() {
     for level in LEVELS {
         let mut driver = driver(level);
-        send(&mut driver, 0, CREATE);
+        drop(send(&mut driver, 0, CREATE));
         let update = "{'update': {'id': 200001, 'fields': {'a': 1}}}";
         assert!(is_applied(&send(&mut driver, 1, update)));
         assert!(is_applied(&send(&mut driver, 2, "{'delete': {'id': 200001}}")));
@@ -106,7 +112,7 @@ fn updates_and_deletes_never_violate() {
 #[test]
 fn a_record_can_be_removed_and_imported_again_in_one_commit() {
     let mut driver = driver(TrustLevel::Zero);
-    send(&mut driver, 0, CREATE);
+    drop(send(&mut driver, 0, CREATE));
     let all = ["{'delete': {'id': 200001}}", "{'create': {'id': 200001, 'kind': 'note'}}", CREATE];
     for (json, handle) in all.iter().zip(1..) {
         let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
@@ -120,7 +126,9 @@ fn a_record_can_be_removed_and_imported_again_in_one_commit() {
 fn after_a_restart_ids_go_on_without_a_violation() {
     let mut driver = driver(TrustLevel::Zero);
     for handle in 0..5 {
-        let Reply::Applied(Outcome::Committed(receipt)) = send(&mut driver, handle, CREATE) else {
+        let Ok(Outcome::Command(CommandOutcome::Committed(receipt))) =
+            send(&mut driver, handle, CREATE)
+        else {
             panic!("carried out")
         };
         assert_eq!(receipt.ids[0].1.get(), 200_001 + u64::try_from(handle).unwrap());
@@ -133,20 +141,20 @@ fn after_a_restart_ids_go_on_without_a_violation() {
 #[test]
 fn a_restart_serves_or_stops_again_with_the_same_reason() {
     let mut driver = driver(TrustLevel::Zero);
-    send(&mut driver, 0, CREATE);
+    drop(send(&mut driver, 0, CREATE));
     plant(&driver, Sabotage::Record);
-    send(&mut driver, 1, CREATE);
+    drop(send(&mut driver, 1, CREATE));
     let State::Stopped(reason) = driver.partition.state() else { panic!("stopped") };
     driver.partition.restart();
     driver.settle();
     assert_eq!(driver.partition.state(), State::Serving, "what is stored is sound");
     assert!(is_applied(&send(&mut driver, 2, "{'draw': {'sequence': 'ticket'}}")));
-    assert_eq!(send(&mut driver, 3, CREATE), Reply::Stopped(reason));
+    assert_eq!(send(&mut driver, 3, CREATE), Err(RequestError::Stopped(reason)));
     // A log that cannot be read keeps it stopped.
     let mut driver = self::driver(TrustLevel::Zero);
-    send(&mut driver, 0, CREATE);
+    drop(send(&mut driver, 0, CREATE));
     plant(&driver, Sabotage::Partition);
-    send(&mut driver, 1, CREATE);
+    drop(send(&mut driver, 1, CREATE));
     driver.partition.restart();
     driver.settle();
     let state = driver.partition.state();

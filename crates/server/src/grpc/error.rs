@@ -15,12 +15,13 @@ use prost::Message;
 use seriatim_api::rpc::{self, Any, ErrorInfo, RetryInfo};
 use seriatim_api::{Error, Outcome as OutcomeWord};
 use seriatim_json::write::{self, Fact};
+use seriatim_node::Written;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::MESSAGE_BYTES_MAX;
 use crate::codes::meaning;
-use crate::error::{ApiError, Outcome};
+use crate::error::ApiError;
 use crate::memory_budget::rate_limited;
 
 /// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, and
@@ -71,9 +72,9 @@ fn shortened(mut error: ApiError) -> ApiError {
 pub(super) fn message(error: ApiError) -> Error {
     let outcome = match error.outcome {
         None => OutcomeWord::Unspecified,
-        Some(Outcome::Refused) => OutcomeWord::Refused,
-        Some(Outcome::NotWritten) => OutcomeWord::NotWritten,
-        Some(Outcome::Unknown) => OutcomeWord::Unknown,
+        Some(Written::Refused) => OutcomeWord::Refused,
+        Some(Written::NotWritten) => OutcomeWord::NotWritten,
+        Some(Written::Unknown) => OutcomeWord::Unknown,
     };
     Error {
         code: error.code.to_owned(),

@@ -26,7 +26,8 @@ use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Instant;
 
 use seriatim_api as proto;
-use seriatim_node::{Reply, StreamOrder};
+use seriatim_core::CommandOutcome;
+use seriatim_node::{Reply, StreamOrder, Written};
 use seriatim_types::ClientId;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Sleep;
@@ -40,7 +41,7 @@ use crate::commands::{
     Carried, Look, Place, Settled, command, counted, settle, unanswered, unread,
 };
 use crate::context::Context;
-use crate::error::{ApiError, Outcome};
+use crate::error::ApiError;
 use crate::settings::Settings;
 
 /// Places that a stream remembers.
@@ -102,7 +103,7 @@ struct Answered {
 }
 
 enum What {
-    Reply(Reply),
+    Reply(Reply<CommandOutcome>),
     Looked(Result<Carried, ApiError>),
 }
 
@@ -229,7 +230,7 @@ impl SubmitStream {
             return Ok(*lane);
         }
         let place = self.last.find(&self.context).inspect_err(|error| {
-            if error.outcome_of_write() != Outcome::Refused {
+            if error.outcome_of_write() != Written::Refused {
                 self.order.not_sent(generation);
             }
         })?;
@@ -270,7 +271,7 @@ impl SubmitStream {
         let sent =
             self.context.node.submit_in(lane.order.chain(), place.partition, command, answer);
         sent.map_err(|error| self.context.not_asked(error)).inspect_err(|error| {
-            if error.outcome_of_write() != Outcome::Refused {
+            if error.outcome_of_write() != Written::Refused {
                 lane.order.not_sent();
             }
         })?;

@@ -68,7 +68,7 @@ pub(crate) fn show_seen(seen: &Seen) -> String {
         Seen::Decided { partition, batch } => {
             format!("partition {}: has decided {} entries", show(partition), batch.len())
         }
-        Seen::Dropped { partition, batch, is_maybe } => {
+        Seen::Dropped { partition, batch, is_maybe, .. } => {
             let how = if *is_maybe { "may have committed" } else { "could not commit" };
             format!("partition {}: {how} {} entries", show(partition), batch.len())
         }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use seriatim_node::Reply;
+use seriatim_node::{Reply, RequestError};
 use seriatim_types::PartitionRef;
 
 use super::Violation;
@@ -32,18 +32,22 @@ impl Chains {
         asker: &Asker,
         reply: &Reply,
     ) -> Result<(), Violation> {
-        let Asker::Client { connection, asked, partition, turn: Some((generation, place)), .. } =
-            asker
+        let Asker::Client { connection, asked, partition, arrived: place, generation, .. } = asker
         else {
             return Ok(());
         };
+        let Some(generation) = generation else { return Ok(()) };
         let chain = self.0.entry((life, *connection, *partition, *generation)).or_default();
         match reply {
-            Reply::Applied(_) => chain.last_decided = chain.last_decided.max(*place),
-            Reply::Busy(_)
-            | Reply::NotWritten { .. }
-            | Reply::Unknown { .. }
-            | Reply::Stopped(_) => {
+            Ok(_) | Err(RequestError::Refused(_)) => {
+                chain.last_decided = chain.last_decided.max(*place);
+            }
+            Err(
+                RequestError::Busy(_)
+                | RequestError::NotWritten { .. }
+                | RequestError::Unknown { .. }
+                | RequestError::Stopped(_),
+            ) => {
                 let first = chain.first_left.map_or(*place, |first| first.min(*place));
                 chain.first_left = Some(first);
             }

@@ -20,8 +20,10 @@ pub(crate) enum Asker {
         id: u64,
         asked: usize,
         partition: PartitionRef,
-        /// The generation of a command of a stream, and where it comes among all that have arrived.
-        turn: Option<(u64, u64)>,
+        /// Where it comes among all that have arrived.
+        arrived: u64,
+        /// The generation of a command of a stream.
+        generation: Option<u64>,
     },
     /// Whoever defines things.
     Definer {

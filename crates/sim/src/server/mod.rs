@@ -24,7 +24,8 @@ use seriatim_node::parts::{
     SyncBy, Syncer, ToDirectory, ToPartition, causes, prefix_of, shutting_down,
 };
 use seriatim_node::{
-    ClockAhead, Partition, PartitionOrder, Reason, Reply, Settings, State, StreamOrder,
+    ClockAhead, Partition, PartitionOrder, Reason, Reply, RequestError, Settings, State,
+    StreamOrder,
 };
 use seriatim_storage::Store;
 use seriatim_storage::faulty::FaultyStore;
@@ -72,8 +73,8 @@ pub(crate) enum Seen {
     Flew { partition: PartitionRef, batch: Batch },
     /// Entries were answered at once, and nothing of them is written.
     Decided { partition: PartitionRef, batch: Batch },
-    /// A commit did not happen, or may not have.
-    Dropped { partition: PartitionRef, batch: Batch, is_maybe: bool },
+    /// A commit did not happen, or may not have, when so many commands had arrived.
+    Dropped { partition: PartitionRef, batch: Batch, is_maybe: bool, arrived: u64 },
     /// The oldest flight of a partition is durable.
     Landed { partition: PartitionRef },
     /// A partition reads again what is stored.
@@ -142,15 +143,15 @@ impl Server {
         now: Moment,
     ) {
         self.arrived = self.arrived.saturating_add(1);
-        let turn = generation.map(|generation| (generation, self.arrived));
-        let asker = Asker::Client { connection, id, asked, partition, turn };
+        let arrived = self.arrived;
+        let asker = Asker::Client { connection, id, asked, partition, arrived, generation };
         let link = match generation {
             Some(generation) => self.link(connection, partition, generation).map(Some),
             None => self.check_readable(partition).map(|()| None),
         };
         match link {
             Ok(link) => self.send(partition, body, link, asker),
-            Err(reply) => self.wishes.push(Wish::Answer { asker, reply }),
+            Err(error) => self.wishes.push(Wish::Answer { asker, reply: Err(error) }),
         }
         self.deliver(now);
     }
@@ -161,9 +162,9 @@ impl Server {
         connection: u64,
         partition: PartitionRef,
         generation: u64,
-    ) -> Result<Link, Reply> {
+    ) -> Result<Link, RequestError> {
         let stream = self.streams.entry(connection).or_default();
-        stream.check(generation).map_err(Reply::Busy)?;
+        stream.check(generation)?;
         let Some(address) = self.routes.partitions.get(&partition) else {
             stream.not_sent(generation);
             return Err(not_known());
@@ -173,14 +174,14 @@ impl Server {
         Ok(order.chain().link())
     }
 
-    fn check_readable(&self, partition: PartitionRef) -> Result<(), Reply> {
+    fn check_readable(&self, partition: PartitionRef) -> Result<(), RequestError> {
         let address = self.routes.partitions.get(&partition).ok_or_else(not_known)?;
         address.shared().check_readable()
     }
 
     fn send(&mut self, partition: PartitionRef, body: Body, link: Option<Link>, asker: Asker) {
         if self.is_ending {
-            let reply = shutting_down();
+            let reply = Err(shutting_down());
             link.iter().for_each(|link| link.answered(&reply));
             return self.wishes.push(Wish::Answer { asker, reply });
         }
@@ -288,7 +289,10 @@ impl Server {
             None if state == State::Serving => {
                 self.seen.push(Seen::Decided { partition: name, batch });
             }
-            None => self.seen.push(Seen::Dropped { partition: name, batch, is_maybe }),
+            None => {
+                let arrived = self.arrived;
+                self.seen.push(Seen::Dropped { partition: name, batch, is_maybe, arrived });
+            }
         }
         match sync {
             Some(SyncBy::Owner(landing)) => {
@@ -536,6 +540,6 @@ fn start(
     })
 }
 
-fn not_known() -> Reply {
-    Reply::NotWritten { why: "the apps are not known yet".to_owned() }
+fn not_known() -> RequestError {
+    RequestError::NotWritten { why: "the apps are not known yet".to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seriatim_node::{Busy, Reply, State};
+use seriatim_node::{Busy, Reply, RequestError, State};
 use seriatim_testkit::core::{Answer, Model};
 use seriatim_types::{
     Body, Change, Command, CommandChange, Condition, Entry, Event, PartitionRef, Receipt,
@@ -42,18 +42,19 @@ const REFUSALS: [(&str, &str); 17] = [
 
 /// Under which name an answer is counted that is not about what was decided.
 pub(super) fn name_of(reply: &Reply) -> Option<&'static str> {
-    match reply {
-        Reply::Applied(_) => None,
-        Reply::Busy(Busy::Actualizing(_)) => Some("covered_busy_actualizing"),
-        Reply::Busy(Busy::Unflushed) => Some("busy_unflushed"),
-        Reply::Busy(Busy::Clock(_)) => Some("covered_busy_clock"),
-        Reply::Busy(Busy::DiskFull { .. }) => Some("covered_busy_disk_full"),
-        Reply::Busy(Busy::Behind) => Some("covered_busy_behind"),
-        Reply::Busy(Busy::QueueFull { .. }) => Some("covered_busy_queue_full"),
-        Reply::Busy(Busy::QueueLarge { .. }) => Some("busy_queue_large"),
-        Reply::NotWritten { .. } => Some("covered_answer_not_written"),
-        Reply::Unknown { .. } => Some("covered_answer_unknown"),
-        Reply::Stopped(_) => Some("covered_answer_stopped"),
+    let Err(error) = reply else { return None };
+    match error {
+        RequestError::Refused(_) => None,
+        RequestError::Busy(Busy::Actualizing(_)) => Some("covered_busy_actualizing"),
+        RequestError::Busy(Busy::Unflushed) => Some("busy_unflushed"),
+        RequestError::Busy(Busy::Clock(_)) => Some("covered_busy_clock"),
+        RequestError::Busy(Busy::DiskFull { .. }) => Some("covered_busy_disk_full"),
+        RequestError::Busy(Busy::Behind) => Some("covered_busy_behind"),
+        RequestError::Busy(Busy::QueueFull { .. }) => Some("covered_busy_queue_full"),
+        RequestError::Busy(Busy::QueueLarge { .. }) => Some("busy_queue_large"),
+        RequestError::NotWritten { .. } => Some("covered_answer_not_written"),
+        RequestError::Unknown { .. } => Some("covered_answer_unknown"),
+        RequestError::Stopped(_) => Some("covered_answer_stopped"),
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use seriatim_core::{Outcome, partition_of_id, partition_of_name};
-use seriatim_node::{Busy, Reason, Reply, State};
+use seriatim_core::{DefineOutcome, Outcome, partition_of_id, partition_of_name};
+use seriatim_node::{Busy, Reason, Reply, RequestError, State, Written};
 use seriatim_storage::Store as _;
 use seriatim_testkit::core::Answer;
 use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
@@ -137,11 +137,15 @@ impl World {
 
     fn note_denied(&mut self, asker: &Asker, reply: &Reply) {
         // Both are said of a command that was tried and not committed.
-        let is_denied =
-            matches!(reply, Reply::NotWritten { .. } | Reply::Busy(Busy::DiskFull { .. }));
-        let (Asker::Client { asked, partition, .. }, true) = (asker, is_denied) else { return };
+        let is_denied = matches!(
+            reply,
+            Err(RequestError::NotWritten { .. } | RequestError::Busy(Busy::DiskFull { .. }))
+        );
+        let (Asker::Client { asked, partition, arrived, .. }, true) = (asker, is_denied) else {
+            return;
+        };
         if let Some(asked) = self.asked.get(*asked) {
-            self.oracle.deny(*partition, &asked.command);
+            self.oracle.deny(*partition, &asked.command, *arrived);
         }
     }
 
@@ -205,17 +209,13 @@ impl World {
                 self.answer_client((connection, id, asked), partition, reply);
             }
             Asker::Definer { number } => {
-                let came_to = match reply {
-                    Reply::Applied(Outcome::Defined { app, version, is_new }) => {
+                let came_to = match reply.map(Outcome::of_define) {
+                    Ok(DefineOutcome { app, version, is_new }) => {
                         invariants::definitions::check_answered(self, app, version, is_new)?;
                         DefinitionEnd::Done
                     }
-                    Reply::Applied(Outcome::Refused(_)) => DefinitionEnd::Done,
-                    Reply::Applied(_)
-                    | Reply::Busy(_)
-                    | Reply::NotWritten { .. }
-                    | Reply::Unknown { .. }
-                    | Reply::Stopped(_) => DefinitionEnd::Open,
+                    Err(error) if error.written() == Written::Refused => DefinitionEnd::Done,
+                    Err(_) => DefinitionEnd::Open,
                 };
                 let delay = part_of(&mut self.dice, self.rates.way);
                 self.agenda.after(delay, Happening::Defined { number, came_to });

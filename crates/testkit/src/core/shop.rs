@@ -1,7 +1,7 @@
 //! An app to try things with: it has a bit of everything, and was defined as apps are.
 
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Effects, Outcome, SYSTEM_APP};
+use seriatim_core::{DefineOutcome, Effects, Outcome, Refusal, SYSTEM_APP};
 use seriatim_sequencer::Settings;
 use seriatim_types::{
     AppId, Body, ClientId, Command, CommandEvent, CommandLimits, Define, DefineRequest, Delivery,
@@ -83,7 +83,8 @@ impl Shop {
         };
         for request in requests(settings) {
             let outcome = shop.define(request);
-            assert!(matches!(outcome, Outcome::Defined { is_new: true, .. }), "{outcome:?}");
+            let is_new = matches!(outcome, Ok(Outcome::Define(DefineOutcome { is_new: true, .. })));
+            assert!(is_new, "{outcome:?}");
         }
         shop
     }
@@ -105,7 +106,7 @@ impl Shop {
     }
 
     /// Asks the system app for a definition, and delivers what comes of it.
-    pub fn define(&mut self, request: DefineRequest) -> Outcome {
+    pub fn define(&mut self, request: DefineRequest) -> Result<Outcome, Refusal> {
         let body = Body::Define(Define { app: name("shop"), request });
         let effects = self.system.apply(&[Entry { time: self.now, body }]).remove(0);
         for message in effects.messages {
@@ -129,7 +130,7 @@ impl Shop {
     }
 
     /// The same, for its outcome alone.
-    pub fn outcome(&mut self, command: Command) -> Outcome {
+    pub fn outcome(&mut self, command: Command) -> Result<Outcome, Refusal> {
         self.send(command).outcome
     }
 }

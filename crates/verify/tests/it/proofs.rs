@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use seriatim_codec::{Stored, event_key};
+use seriatim_core::CommandOutcome;
 use seriatim_json::write;
 use seriatim_merkle::leaf_hash;
 use seriatim_node::{Reader, schema};
@@ -26,10 +27,7 @@ fn documents() -> [String; 3] {
     asked.include_proof = true;
     let reply =
         world.node.submit_and_wait(&name("shop"), asked, std::time::Duration::from_secs(60));
-    let Ok(seriatim_node::Reply::Applied(seriatim_core::Outcome::Committed(receipt))) = reply
-    else {
-        panic!("{reply:?}")
-    };
+    let Ok(Ok(CommandOutcome::Committed(receipt))) = reply else { panic!("{reply:?}") };
     let body = write::receipt(&receipt, &name("shop"), "1", PartitionId(1));
     let workspace = WorkspaceId(1);
     let partition = world.node.partition_of(&name("shop"), &WorkspaceRef::Id(workspace)).unwrap();

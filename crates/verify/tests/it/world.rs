@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use seriatim_core::Outcome;
-use seriatim_node::{Clock, ClockAhead, Node, Reply, Settings};
+use seriatim_core::{CommandOutcome, DeclareOutcome, DefineOutcome};
+use seriatim_node::{Clock, ClockAhead, Node, RequestError, Settings};
 use seriatim_storage::Store;
 use seriatim_testkit::core::{command, events, name};
 use seriatim_types::{
@@ -82,7 +82,7 @@ impl World {
 
     fn ask(&self, app: &str, request: DefineRequest) {
         let reply = self.node.define(&name(app), request, PATIENCE).expect("it is answered");
-        assert!(matches!(reply, Reply::Applied(Outcome::Defined { .. })), "{reply:?}");
+        assert!(matches!(reply, Ok(DefineOutcome { .. })), "{reply:?}");
     }
 
     /// Two apps that differ in all settings, and one of which nothing but its definition is there.
@@ -159,7 +159,7 @@ impl World {
     fn declare(&self, app: &str, workspace: WorkspaceRef, kind: &str) {
         let declare = Declare { workspace, kind: name(kind) };
         let reply = self.node.declare(&name(app), declare, PATIENCE).expect("it is answered");
-        assert!(matches!(reply, Reply::Applied(Outcome::Declared { .. })), "{reply:?}");
+        assert!(matches!(reply, Ok(DeclareOutcome { .. })), "{reply:?}");
     }
 
     /// Commands of all kinds, over several workspaces and clients, while a year ends.
@@ -244,7 +244,7 @@ impl World {
         for key in [7_u128, 7, 8] {
             let command = command("pos-9", Key(key.to_be_bytes()), "store-1", events(plain));
             let reply = self.node.submit_and_wait(&name(app), command, PATIENCE);
-            assert!(matches!(reply, Ok(Reply::Applied(_))), "{reply:?}");
+            assert!(matches!(reply, Ok(Ok(_))), "{reply:?}");
         }
     }
 
@@ -264,8 +264,8 @@ impl World {
         let json = json.replace('\n', " ");
         let command = command(&client, key, workspace, events(&json));
         match self.node.submit_and_wait(&name(app), command, PATIENCE) {
-            Ok(Reply::Applied(Outcome::Committed(receipt))) => Some(receipt),
-            Ok(Reply::Applied(Outcome::Refused(_))) => None,
+            Ok(Ok(CommandOutcome::Committed(receipt))) => Some(receipt),
+            Ok(Err(RequestError::Refused(_))) => None,
             other => panic!("{other:?}"),
         }
     }

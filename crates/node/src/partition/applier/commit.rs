@@ -7,7 +7,9 @@ use seriatim_codec::{
     CheckpointHead, PartitionPrefix, Stored as _, Table as RowTable, encode_row, head_key,
     position_key, tree_node_key,
 };
-use seriatim_core::{Effects, Machine, Outcome, Outgoing, RowChange, RowId, Rows, TreeNode, Write};
+use seriatim_core::{
+    Effects, Machine, Outcome, Outgoing, Refusal, RowChange, RowId, Rows, TreeNode, Write,
+};
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Checkpoint, RowKey, RowsRead, Series, Ticket};
 use seriatim_storage::{Batch as WriteBatch, CommitError, Outcome as CommitOutcome};
@@ -19,7 +21,7 @@ use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Applier, Batch, Phase, Waiting, causes};
 use crate::absent_keys::Look;
 use crate::partition::{Flight, Replies, View, has_passed};
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Busy, Reason, RequestError};
 use crate::row_cache::RowCache;
 use crate::tables::Tables;
 use crate::writes::batch_of;
@@ -32,7 +34,7 @@ const KEPT_WRITES_MAX: usize = 2048;
 /// What was applied and waits to be committed.
 struct Applied {
     /// What each entry came to.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<Result<Outcome, Refusal>>,
     writes: Vec<Write>,
     tickets: Vec<Ticket>,
     nodes: Vec<TreeNode>,
@@ -179,7 +181,7 @@ impl<R> Applier<R> {
     }
 
     /// The oldest entries are committed, and these are their outcomes.
-    fn replies(&mut self, outcomes: Vec<Outcome>) -> Replies<R> {
+    fn replies(&mut self, outcomes: Vec<Result<Outcome, Refusal>>) -> Replies<R> {
         let count = outcomes.len();
         self.entries.drain(..count);
         if planted::is(Bug::BacklogReversed) {
@@ -187,7 +189,9 @@ impl<R> Applier<R> {
             self.waiting.make_contiguous().get_mut(count..).expect("the rest").reverse();
         }
         let waiting = self.waiting.drain(..count).zip(outcomes);
-        let reply = |(it, outcome): (Waiting<R>, _)| Some((it.handle?, Reply::Applied(outcome)));
+        let reply = |(it, outcome): (Waiting<R>, Result<Outcome, Refusal>)| {
+            Some((it.handle?, outcome.map_err(RequestError::Refused)))
+        };
         let mut replies = Vec::with_capacity(count);
         replies.extend(waiting.filter_map(reply));
         replies
@@ -280,9 +284,9 @@ impl<R> Applier<R> {
             Ok(snapshot) => Arc::from(snapshot),
             Err(error) => {
                 let what = causes(&error);
-                let unknown = Reply::Unknown { why: what.clone() };
-                let replies = replies.into_iter().map(|(handle, _)| (handle, unknown.clone()));
-                let replies = replies.collect();
+                let unknown = RequestError::Unknown { why: what.clone() };
+                let unknown = |(handle, _)| (handle, Err(unknown.clone()));
+                let replies = replies.into_iter().map(unknown).collect();
                 return self.fault_after(Reason::Store { what }, replies);
             }
         };
@@ -290,12 +294,8 @@ impl<R> Applier<R> {
         touched.sort_unstable();
         touched.dedup();
         let view = View { snapshot, offset, time, damage: None };
-        let (early, replies) = match planted::is(Bug::AnswerBeforeSync) {
-            true => (replies, Vec::new()),
-            false => (Vec::new(), replies),
-        };
         let flight = Some(Flight { replies, touched, messages, view, begins: false });
-        Batch { replies: early, flight, has_more: !self.entries.is_empty(), dropped: None }
+        Batch { flight, has_more: !self.entries.is_empty(), ..Batch::idle() }
     }
 
     /// A commit of so many entries did not happen, or may not have.
@@ -304,32 +304,34 @@ impl<R> Applier<R> {
         let reason = match error {
             CommitError::Condition(condition) => Reason::Violation { what: condition.to_string() },
             CommitError::Failed(_) => {
-                let reply = match planted::is(Bug::FailedIsNotWritten) {
-                    true => Reply::NotWritten { why: why.clone() },
-                    false => Reply::Unknown { why: why.clone() },
+                let error = match planted::is(Bug::FailedIsNotWritten) {
+                    true => RequestError::NotWritten { why: why.clone() },
+                    false => RequestError::Unknown { why: why.clone() },
                 };
-                let replies = self.answer(count, &reply);
+                let replies = self.answer(count, &error);
                 return self.fault_after(Reason::Store { what: why }, replies);
             }
             CommitError::Poisoned(_) => Reason::Store { what: why },
             // Nothing was written. A row that a condition is about is damaged, and stays so.
             CommitError::Unchecked(unread) => failed(unread),
             CommitError::TooLarge(_) if self.is_ordered() => Reason::Unready { what: why },
-            CommitError::TooLarge(_) => return self.start_over(now, Reply::NotWritten { why }),
+            CommitError::TooLarge(_) => {
+                return self.start_over(now, RequestError::NotWritten { why });
+            }
             CommitError::Full { free_bytes, reserve_bytes } => {
                 let (free_bytes, reserve_bytes) = (*free_bytes, *reserve_bytes);
                 let full = Busy::DiskFull { free_bytes, reserve_bytes };
-                return self.start_over(now, Reply::Busy(full));
+                return self.start_over(now, RequestError::Busy(full));
             }
         };
         self.fault(reason)
     }
 
     /// The machine is ahead of what is stored, so it is dropped. What is queued gets the answer.
-    fn start_over(&mut self, now: Time, reply: Reply) -> Batch<R> {
-        let replies = self.restart(&reply);
-        self.failed = Some((now, reply.clone()));
-        Batch { replies, has_more: true, dropped: Some(reply), ..Batch::idle() }
+    fn start_over(&mut self, now: Time, error: RequestError) -> Batch<R> {
+        let replies = self.restart(&error);
+        self.failed = Some((now, error.clone()));
+        Batch { replies, has_more: true, dropped: Some(error), ..Batch::idle() }
     }
 
     fn machine(&mut self) -> &mut Machine {

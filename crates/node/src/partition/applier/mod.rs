@@ -30,7 +30,7 @@ use seriatim_storage::Store;
 use seriatim_types::{Entry, LogIndex, Position, Time};
 
 use super::{Flight, Held, Observer, Replies, State, Step};
-use crate::reply::{Busy, Reason, Reply};
+use crate::reply::{Busy, Reason, RequestError};
 use crate::row_cache::RowCache;
 use crate::settings::Settings;
 use crate::tables::Tables;
@@ -63,7 +63,7 @@ pub struct Applier<R> {
     nodes: Vec<TreeNode>,
     checkpointed_at: Time,
     /// When a commit failed and left the store as it was, and what it was answered.
-    failed: Option<(Time, Reply)>,
+    failed: Option<(Time, RequestError)>,
     observer: Option<Observer>,
 }
 
@@ -87,7 +87,7 @@ pub(super) struct Batch<R> {
     /// Whether there is more to do at once.
     pub(super) has_more: bool,
     /// The machine was dropped, or has stopped: what is queued gets this answer.
-    pub(super) dropped: Option<Reply>,
+    pub(super) dropped: Option<RequestError>,
 }
 
 impl<R> Batch<R> {
@@ -128,20 +128,20 @@ impl<R> Applier<R> {
 
     /// Whether a request may be proposed. What comes from another partition is not refused because
     /// of load.
-    pub(super) fn admit(&mut self, is_told: bool) -> Result<(), Reply> {
+    pub(super) fn admit(&mut self, is_told: bool) -> Result<(), RequestError> {
         match &mut self.phase {
-            Phase::Stopped(reason) => Err(Reply::Stopped(reason.clone())),
+            Phase::Stopped(reason) => Err(RequestError::Stopped(reason.clone())),
             // Why it reads its log again is what the caller should know.
             Phase::Actualizing(reading) => Err(match &self.failed {
-                Some((_, reply)) => reply.clone(),
-                None => Reply::Busy(Busy::Actualizing(reading.progress())),
+                Some((_, error)) => error.clone(),
+                None => RequestError::Busy(Busy::Actualizing(reading.progress())),
             }),
             Phase::Serving(machine) => match machine.sequencer_mut().admit() {
                 Err(SequencerBusy::Actualizing(progress)) => {
-                    Err(Reply::Busy(Busy::Actualizing(progress)))
+                    Err(RequestError::Busy(Busy::Actualizing(progress)))
                 }
                 Err(SequencerBusy::Unflushed { .. }) if !is_told => {
-                    Err(Reply::Busy(Busy::Unflushed))
+                    Err(RequestError::Busy(Busy::Unflushed))
                 }
                 Ok(()) | Err(SequencerBusy::Unflushed { .. }) => Ok(()),
             },
@@ -205,7 +205,7 @@ impl<R> Applier<R> {
 
     /// Forgets everything in memory and reads the log again. Entries that a replicated log has
     /// committed stay; the others get the answer.
-    pub(super) fn restart(&mut self, reply: &Reply) -> Replies<R> {
+    pub(super) fn restart(&mut self, error: &RequestError) -> Replies<R> {
         self.failed = None;
         self.phase = Phase::Actualizing(Box::default());
         self.position = None;
@@ -213,19 +213,19 @@ impl<R> Applier<R> {
         if !planted::is(Bug::RestartKeepsCache) {
             self.cache.clear();
         }
-        self.give_up(reply)
+        self.give_up(error)
     }
 
     /// Forgets entries that no log has committed, and gives them the answer.
-    pub(super) fn give_up(&mut self, reply: &Reply) -> Replies<R> {
-        if self.is_ordered() { Vec::new() } else { self.answer(self.waiting.len(), reply) }
+    pub(super) fn give_up(&mut self, error: &RequestError) -> Replies<R> {
+        if self.is_ordered() { Vec::new() } else { self.answer(self.waiting.len(), error) }
     }
 
     /// Stops for good, as when the store has. What waits is answered.
     pub fn stop(&mut self, reason: Reason) -> Replies<R> {
-        let reply = Reply::Stopped(reason.clone());
+        let error = RequestError::Stopped(reason.clone());
         self.phase = Phase::Stopped(reason);
-        self.answer(self.waiting.len(), &reply)
+        self.answer(self.waiting.len(), &error)
     }
 
     /// The same, as what came of a unit of work.
@@ -234,25 +234,25 @@ impl<R> Applier<R> {
     }
 
     fn fault_after(&mut self, reason: Reason, mut replies: Replies<R>) -> Batch<R> {
-        let dropped = Some(Reply::Stopped(reason.clone()));
+        let dropped = Some(RequestError::Stopped(reason.clone()));
         replies.extend(self.stop(reason));
         Batch { replies, dropped, ..Batch::idle() }
     }
 
     /// Gives up the oldest entries, so many of them, which the partition has not applied. Of those
     /// that a replicated log has committed, other replicas and the next start know better.
-    fn answer(&mut self, count: usize, reply: &Reply) -> Replies<R> {
+    fn answer(&mut self, count: usize, error: &RequestError) -> Replies<R> {
         self.entries.drain(..count);
-        let unknown = || match reply {
-            Reply::Stopped(reason) => Reply::Unknown { why: reason.to_string() },
-            Reply::Applied(_)
-            | Reply::Busy(_)
-            | Reply::NotWritten { .. }
-            | Reply::Unknown { .. } => reply.clone(),
+        let unknown = || match error {
+            RequestError::Stopped(reason) => RequestError::Unknown { why: reason.to_string() },
+            RequestError::Refused(_)
+            | RequestError::Busy(_)
+            | RequestError::NotWritten { .. }
+            | RequestError::Unknown { .. } => error.clone(),
         };
         let answer = |Waiting { position, handle }: Waiting<R>| {
-            let reply = if position.is_some() { unknown() } else { reply.clone() };
-            handle.map(|handle| (handle, reply))
+            let error = if position.is_some() { unknown() } else { error.clone() };
+            handle.map(|handle| (handle, Err(error)))
         };
         self.waiting.drain(..count).filter_map(answer).collect()
     }

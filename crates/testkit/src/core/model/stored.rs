@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use seriatim_codec::{KeyBytes, OutboxPointer, PartitionPrefix, Stored, Table, encode_number};
-use seriatim_core::{Current, CurrentValue, Effects, Outcome, Refusal, RowId, Subject};
+use seriatim_core::{
+    CommandOutcome, Current, CurrentValue, DeclareOutcome, DefineOutcome, DeliveryOutcome, Effects,
+    Outcome, Refusal, RowId, Subject, TickOutcome,
+};
 use seriatim_merkle::{Frontier, empty_root, leaf_hash, node_hash};
 use seriatim_sequencer::{Row, RowKey, Series};
 use seriatim_types::{
@@ -255,17 +258,23 @@ fn naive_root(leaves: &[Hash]) -> Hash {
     }
 }
 
-fn answer_of(outcome: &Outcome) -> Answer {
+fn answer_of(outcome: &Result<Outcome, Refusal>) -> Answer {
     match outcome.clone() {
-        Outcome::Committed(receipt) => Answer::Committed(receipt),
-        Outcome::Duplicate { first, count } => Answer::Duplicate { first, count },
-        Outcome::Refused(refusal) => Answer::Refused(refused_of(&refusal)),
-        Outcome::Declared { workspace, is_new } => Answer::Declared { workspace, is_new },
-        Outcome::Swept { entities, keys } => Answer::Swept { entities, keys },
-        Outcome::Received { is_new } => Answer::Received { is_new },
-        Outcome::OutOfOrder { expected } => Answer::OutOfOrder { expected },
-        Outcome::Removed => Answer::Removed,
-        Outcome::Defined { app, version, is_new } => {
+        Err(refusal) => Answer::Refused(refused_of(&refusal)),
+        Ok(Outcome::Command(CommandOutcome::Committed(receipt))) => Answer::Committed(receipt),
+        Ok(Outcome::Command(CommandOutcome::Duplicate { first, count })) => {
+            Answer::Duplicate { first, count }
+        }
+        Ok(Outcome::Declare(DeclareOutcome { workspace, is_new })) => {
+            Answer::Declared { workspace, is_new }
+        }
+        Ok(Outcome::Tick(TickOutcome { entities, keys })) => Answer::Swept { entities, keys },
+        Ok(Outcome::Delivery(DeliveryOutcome::Received { is_new })) => Answer::Received { is_new },
+        Ok(Outcome::Delivery(DeliveryOutcome::OutOfOrder { expected })) => {
+            Answer::OutOfOrder { expected }
+        }
+        Ok(Outcome::Delivered) => Answer::Removed,
+        Ok(Outcome::Define(DefineOutcome { app, version, is_new })) => {
             Answer::Defined { app: app.0, version, is_new }
         }
     }

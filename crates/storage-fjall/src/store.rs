@@ -468,6 +468,10 @@ impl Store for FjallStore {
         self.room_for(0).unwrap_or(Ok(()))
     }
 
+    fn disk_free_bytes(&self) -> Option<u64> {
+        files::free_bytes(&self.path).ok()
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         self.tables.poison.check()?;
         let folder = files::engine_folder(&self.path);

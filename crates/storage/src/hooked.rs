@@ -90,6 +90,10 @@ impl Store for HookedStore {
         self.store.room()
     }
 
+    fn disk_free_bytes(&self) -> Option<u64> {
+        self.store.disk_free_bytes()
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         self.store.stats()
     }

@@ -243,6 +243,11 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    fn disk_free_bytes(&self) -> Option<u64> {
+        let capacity = self.disk.0.capacity_bytes.load(Ordering::Relaxed);
+        (capacity > 0).then(|| capacity.saturating_sub(self.state().bytes()))
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         let state = self.state();
         let stats_of = |table: Table| TableStats {

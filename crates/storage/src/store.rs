@@ -118,6 +118,12 @@ pub trait Store: Read + Send + Sync {
         Ok(())
     }
 
+    /// How much of the disk is free, for this store and everybody else. It is told also by a store
+    /// that is poisoned. `None` where there is no disk, or it does not say.
+    fn disk_free_bytes(&self) -> Option<u64> {
+        None
+    }
+
     /// How large the store is.
     ///
     /// # Errors

@@ -14,8 +14,12 @@ fn a_full_disk_is_said_and_costs_nothing_that_was_acknowledged(place: &dyn Place
         return Verdict::NotApplicable;
     };
     let f = fixture(store.expect("the store opens"));
+    let free_before = f.store.disk_free_bytes();
     let acked = fill(&f);
     assert!(acked > 0, "there was no room at all");
+    // Also by a store that has stopped: that is when somebody asks.
+    let free = f.store.disk_free_bytes();
+    assert!(free.is_some() && free < free_before, "{free:?} bytes are free, {free_before:?} were");
     // Either the store refused in time and goes on, or it stopped and says so.
     let f = if f.store.health().is_ok() {
         let again = f.store.commit(one_row(&f, acked));

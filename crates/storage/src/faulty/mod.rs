@@ -402,6 +402,10 @@ impl Store for FaultyStore {
         self.0.inner.room()
     }
 
+    fn disk_free_bytes(&self) -> Option<u64> {
+        self.0.inner.disk_free_bytes()
+    }
+
     fn stats(&self) -> Result<Stats, ReadError> {
         let stats = self.0.read(CallKind::Stats, None, || self.0.inner.stats())?;
         let (sync_calls, disk_syncs) = self.0.syncs.calls_and_trips();

@@ -42,9 +42,11 @@ enum Bug {
     SyncIsALie,
     /// A full disk drops the row and says nothing.
     FullDiskIsSilent,
+    /// Free space is asked for once, at the start.
+    FreeSpaceIsStale,
 }
 
-const ALL: [(Bug, &str); 13] = [
+const ALL: [(Bug, &str); 14] = [
     (Bug::CancelledIsComplete, "a_cancelled_scan_is_never_taken_for_a_finished_one"),
     (Bug::LimitIsOneTooMany, "bounds_are_exact_in_both_directions"),
     (Bug::BackwardEndIsIncluded, "bounds_are_exact_in_both_directions"),
@@ -58,6 +60,7 @@ const ALL: [(Bug, &str); 13] = [
     (Bug::CrashTearsABatch, "after_losing_power_everything_acknowledged_is_there"),
     (Bug::SyncIsALie, "after_losing_power_everything_acknowledged_is_there"),
     (Bug::FullDiskIsSilent, "a_full_disk_is_said_and_costs_nothing_that_was_acknowledged"),
+    (Bug::FreeSpaceIsStale, "a_full_disk_is_said_and_costs_nothing_that_was_acknowledged"),
 ];
 
 /// How long a commit that is alone waits for a second one.
@@ -222,6 +225,13 @@ impl Store for PlantedStore {
 
     fn health(&self) -> Result<(), Poisoned> {
         self.inner.health()
+    }
+
+    fn disk_free_bytes(&self) -> Option<u64> {
+        if self.bug == Some(Bug::FreeSpaceIsStale) {
+            return Some(1_000_000);
+        }
+        self.inner.disk_free_bytes()
     }
 
     fn stats(&self) -> Result<Stats, ReadError> {

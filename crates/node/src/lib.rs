@@ -6,6 +6,7 @@ mod chain;
 mod clock;
 mod damage;
 mod host;
+mod metrics;
 mod newest_time;
 mod node;
 mod partition;
@@ -23,7 +24,8 @@ mod writes;
 
 pub use chain::{Chain, PartitionOrder, StreamOrder};
 pub use clock::{Ahead, Clock, ClockAhead, ClockSettings, Jump, SystemClock};
-pub use node::{AskError, Node, NotEnded};
+pub use metrics::{Cache, EntryKind, Histogram, NodeCounters};
+pub use node::{AskError, Node, NotEnded, Queued};
 pub use partition::{Flight, Partition, State, Step, View};
 pub use reads::{
     ClientState, Consistency, Head, ProofFailed, ReadFailed, Reader, SequenceState, Workspace,

@@ -28,6 +28,7 @@ use crate::answer::Answer;
 use crate::chain::Chain;
 use crate::clock::{Clock, ClockAhead};
 use crate::host::{AppHome, Routes, SYSTEM, ToDirectory, prefix_of};
+use crate::metrics::NodeCounters;
 use crate::partition::{State, View};
 use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
@@ -71,6 +72,17 @@ pub enum AskError {
         /// How long was waited.
         waited: Duration,
     },
+}
+
+/// Requests that wait for the answer of a partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Queued {
+    /// Those of all partitions.
+    pub requests: usize,
+    /// Those of the partition that has most.
+    pub requests_max: usize,
+    /// What commands among them hold in memory, of all partitions.
+    pub bytes: usize,
 }
 
 /// The node did not end in time. What was acknowledged is durable; the next start reads a part of
@@ -232,7 +244,11 @@ impl Node {
     ///
     /// When the clock takes nobody's word.
     pub fn accept_clock(&self) -> Result<Time, ClockAhead> {
-        self.threads.clock.accept()
+        let accepted = self.threads.clock.accept();
+        if let Ok(time) = accepted {
+            tracing::info!(time_ms = time.0, "clock accepted by an operator");
+        }
+        accepted
     }
 
     /// Whether the disk has room for more.
@@ -325,6 +341,32 @@ impl Node {
     #[must_use]
     pub fn damaged_reads(&self) -> u64 {
         self.threads.damaged_reads()
+    }
+
+    /// What the node has counted since it was opened.
+    #[must_use]
+    pub fn counters(&self) -> &Arc<NodeCounters> {
+        &self.threads.counters
+    }
+
+    /// How many requests wait.
+    #[must_use]
+    pub fn queued(&self) -> Queued {
+        let routes = self.threads.routes();
+        routes.partitions.values().fold(Queued::default(), |sum, it| {
+            let requests = it.unanswered();
+            Queued {
+                requests: sum.requests.saturating_add(requests),
+                requests_max: sum.requests_max.max(requests),
+                bytes: sum.bytes.saturating_add(it.unanswered_bytes()),
+            }
+        })
+    }
+
+    /// The store, for its sizes and what it says of itself. It is not to be written to.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.threads.store
     }
 
     /// What readers may see of a partition, with the prefix of its keys; `None` before it has

@@ -12,6 +12,7 @@ use seriatim_core::{RowId, Write};
 use seriatim_planted::{self as planted, Bug};
 
 use crate::absent_keys::AbsentKeys;
+use crate::metrics::Cache;
 
 /// The rows that were used last, and the clients.
 pub(crate) struct RowCache {
@@ -22,6 +23,12 @@ pub(crate) struct RowCache {
 impl RowCache {
     pub(crate) fn new(rows_max: usize) -> Self {
         Self { rows: LruCache::new(rows_max), keys: AbsentKeys::new(rows_max) }
+    }
+
+    /// The cache that may know rows of a table.
+    pub(crate) fn of(table: Table) -> Option<Cache> {
+        let known = [(CACHED, Cache::Workspaces), (Table::Keys, Cache::AbsentKeys)];
+        known.into_iter().find_map(|(its, cache)| (its == table).then_some(cache))
     }
 
     pub(crate) fn get(&mut self, row: &RowId) -> Option<Bytes> {

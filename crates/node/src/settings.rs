@@ -26,6 +26,8 @@ pub struct Settings {
     pub commits_in_flight_max: usize,
     /// How long a sync of the store may be pending before the node says that it is not ready.
     pub sync_stalled_after: Duration,
+    /// How long a commit or a sync may take before it is logged as slow.
+    pub slow_after: Duration,
     /// Rows of numbers that are kept in memory, for each partition.
     pub cached_rows_max: usize,
     /// Rows of workspaces that are kept in memory, for each partition, and clients of which it is known
@@ -60,6 +62,7 @@ impl Default for Settings {
             queue_bytes_max: 64 * 1024 * 1024,
             commits_in_flight_max: 2,
             sync_stalled_after: Duration::from_secs(5),
+            slow_after: Duration::from_secs(1),
             cached_rows_max: 100_000,
             cached_workspaces_max: 20_000,
             unflushed_rows_max: 16_384,

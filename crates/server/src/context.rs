@@ -59,10 +59,10 @@ impl Context {
         ending: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            node,
             clock,
             is_local,
-            metrics: Metrics::new(),
+            metrics: Metrics::new(&node),
+            node,
             budgets: Budgets::new(settings.held_bytes_max),
             readers,
             app_readers: Semaphore::new(APP_READERS_MAX),

@@ -35,6 +35,7 @@ mod grpc;
 mod health;
 mod memory_budget;
 mod metrics;
+mod node_metrics;
 mod openapi;
 mod partitions;
 mod path;

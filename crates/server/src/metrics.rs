@@ -17,9 +17,11 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use seriatim_json::write::Fact;
+use seriatim_node::Node;
 
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::node_metrics::NodeMetrics;
 use crate::partitions::word;
 
 /// Why a command may not be taken. All are shown from the start, so that a first one is seen as
@@ -39,6 +41,7 @@ pub(crate) struct Metrics {
     sync_pending: Gauge<f64, AtomicU64>,
     subscriptions: Gauge,
     subscriptions_lagged: Counter,
+    of_node: NodeMetrics,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -73,7 +76,7 @@ impl Drop for Open {
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(node: &Node) -> Self {
         let mut registry = Registry::with_prefix("seriatim");
         // From a quarter of a millisecond, a fast disk's sync, to eight seconds.
         let command_seconds = Histogram::new(exponential_buckets(0.000_25, 2.0, 16));
@@ -87,6 +90,7 @@ impl Metrics {
             sync_pending: Gauge::default(),
             subscriptions: Gauge::default(),
             subscriptions_lagged: Counter::default(),
+            of_node: NodeMetrics::new(node),
             registry: Registry::default(),
         };
         let Self { requests, commands, busy, partitions, .. } = &metrics;
@@ -110,6 +114,7 @@ impl Metrics {
         registry.register("subscriptions_open", help, metrics.subscriptions.clone());
         let help = "Subscriptions that fell too far behind";
         registry.register("subscriptions_lagged", help, metrics.subscriptions_lagged.clone());
+        registry.register_collector(Box::new(metrics.of_node.clone()));
         for reason in BUSY_REASONS {
             drop(busy.get_or_create(&Reason { reason: (*reason).to_owned() }));
         }
@@ -161,6 +166,7 @@ pub(crate) async fn get(State(context): State<Arc<Context>>) -> Response {
     context.metrics.damaged_reads.inner().fetch_max(damaged_reads, Ordering::Relaxed);
     let sync_pending = context.node.sync_pending().unwrap_or_default();
     context.metrics.sync_pending.set(sync_pending.as_secs_f64());
+    context.metrics.of_node.measure(&context).await;
     let mut body = String::new();
     text::encode(&mut body, &context.metrics.registry).expect("a text takes all that is written");
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -159,6 +159,8 @@ pub(super) const TABLE: &[Setting] = settings! {
         "Commits that may wait for the disk at the same time.";
     node.sync_stalled_after: Time(1..=HOUR),
         "How long a sync may be pending before `/readyz` is 503 and standard error says so.";
+    node.slow_after: Time(0..=HOUR),
+        "How long a commit or a sync may take before it is logged as slow.";
     node.cached_rows_max: Count(1..=100_000_000),
         "Rows of numbers that the sequencer keeps in memory.";
     node.cached_workspaces_max: Count(1..=100_000_000),

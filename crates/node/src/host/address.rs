@@ -1,10 +1,10 @@
 //! How a partition is reached: its mailbox, what is seen of it, and how much waits for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use seriatim_planted::{self as planted, Bug};
-use seriatim_types::{Body, PartitionRef};
+use seriatim_types::{Body, Name, PartitionRef};
 
 use super::{ReplyTo, ToPartition, shutting_down};
 use crate::chain::Link;
@@ -20,6 +20,8 @@ pub type Mailbox<C> = Arc<dyn Fn(ToPartition<C>) -> Result<(), ToPartition<C>> +
 /// How a partition is reached.
 pub struct Address<C> {
     name: PartitionRef,
+    /// What its app is called, for the log.
+    app_name: OnceLock<Name>,
     shared: Arc<Shared>,
     mailbox: Mailbox<C>,
     unanswered: Arc<Unanswered>,
@@ -37,7 +39,8 @@ impl<C: 'static> Address<C> {
         let owner = Box::new(move |reason| told(ToPartition::Damaged(reason)).is_ok());
         let damage = Damage::new(owner, damaged_reads.clone());
         let shared = Arc::new(Shared::reporting_to(state, damage));
-        Arc::new(Self { name, shared, mailbox, unanswered: Arc::default() })
+        let (app_name, unanswered) = (OnceLock::new(), Arc::default());
+        Arc::new(Self { name, app_name, shared, mailbox, unanswered })
     }
 }
 
@@ -46,6 +49,16 @@ impl<C> Address<C> {
     #[must_use]
     pub fn name(&self) -> PartitionRef {
         self.name
+    }
+
+    /// What its app is called, once the directory has found out.
+    pub(crate) fn app_name(&self) -> Option<&str> {
+        self.app_name.get().map(Name::as_str)
+    }
+
+    pub(super) fn set_app_name(&self, name: &Name) {
+        // It never changes.
+        self.app_name.get_or_init(|| name.clone());
     }
 
     /// What others see of it.

@@ -8,7 +8,7 @@
 //! **Invariant:** a definition is acknowledged once it holds in all partitions, also across a crash
 //! in the middle: what is in the outbox is delivered again at the start.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use seriatim_types::{
 };
 
 use super::definitions::{Decided, Definitions, Has, made_by};
+use super::events::{delivered_again, not_delivered};
 use super::outbox::{After, after, outbox_of};
 use super::{Address, Caller, ReplyTo, ToDirectory, ToPartition, shutting_down};
 use crate::chain::Link;
@@ -90,6 +91,8 @@ pub struct Directory<C> {
     start: Start<C>,
     has_changed: bool,
     has_ended: bool,
+    /// Partitions to which a delivery has failed, and none has reached them since.
+    undelivered: BTreeSet<PartitionRef>,
 }
 
 impl<C: Caller> Directory<C> {
@@ -106,6 +109,7 @@ impl<C: Caller> Directory<C> {
             start,
             has_changed: true,
             has_ended: false,
+            undelivered: BTreeSet::new(),
         };
         directory.address(SYSTEM);
         directory
@@ -208,10 +212,21 @@ impl<C: Caller> Directory<C> {
     fn answered(&mut self, target: PartitionRef, number: u64, reply: &Reply<DeliveryOutcome>) {
         match after(target, number, reply) {
             After::Tell(delivered) => {
+                if self.undelivered.remove(&target) {
+                    delivered_again(&self.address(target));
+                }
                 self.send(SYSTEM, Body::Delivered(delivered), ReplyTo::Nobody);
             }
             After::Again { expected } => self.deliver_outbox(target, Some(expected)),
-            After::Wait => {}
+            // Once for each partition, or a definition that nobody has would be logged again and again.
+            After::Wait if self.undelivered.contains(&target) => {}
+            After::Wait => {
+                if let Err(error) = reply
+                    && not_delivered(&self.address(target), number, error)
+                {
+                    self.undelivered.insert(target);
+                }
+            }
         }
     }
 
@@ -297,6 +312,10 @@ impl<C: Caller> Directory<C> {
             return address.clone();
         }
         let address = (self.start)(partition);
+        let known = self.routes.apps.iter().find(|(_, home)| home.app == partition.app);
+        if let Some((name, _)) = known {
+            address.set_app_name(name);
+        }
         self.routes.partitions.insert(partition, address.clone());
         self.has_changed = true;
         address
@@ -307,7 +326,9 @@ impl<C: Caller> Directory<C> {
         let home = AppHome { app: app.app, partitions: app.partitions };
         self.routes.apps.insert(app.name.clone(), home);
         self.has_changed = true;
-        partitions_of(home.app, home.partitions).for_each(|it| drop(self.address(it)));
+        for partition in partitions_of(home.app, home.partitions) {
+            self.address(partition).set_app_name(&app.name);
+        }
         home
     }
 

@@ -21,6 +21,7 @@
 mod address;
 mod definitions;
 mod directory;
+mod events;
 mod outbox;
 mod partition;
 mod syncer;
@@ -34,6 +35,8 @@ use seriatim_types::{Body, Define, PartitionRef};
 use crate::reply::{Reason, Reply, RequestError};
 
 pub use address::{Address, Mailbox, Ticket};
+pub(crate) use events::stopped;
+
 pub use directory::{AppHome, Directory, Routes, SYSTEM, Start, partitions_of, prefix_of};
 pub use outbox::outbox_of;
 pub use partition::{Next, PartitionHost, SyncBy};

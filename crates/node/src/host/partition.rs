@@ -14,6 +14,7 @@ use seriatim_planted::{self as planted, Bug};
 use seriatim_storage::Store;
 use seriatim_types::Time;
 
+use super::events::PartitionEvents;
 use super::{
     Address, Caller, DirectoryMailbox, Landing, ReplyTo, ToDirectory, ToPartition, give,
     shutting_down,
@@ -46,6 +47,7 @@ pub struct PartitionHost<C> {
     /// Whether nothing but a checkpoint was left before the last work.
     was_settled: bool,
     has_ended: bool,
+    events: PartitionEvents,
 }
 
 /// A commit that must be synced, and who does it.
@@ -91,6 +93,7 @@ impl<C: Caller> PartitionHost<C> {
             ends_at: None,
             was_settled: false,
             has_ended: false,
+            events: PartitionEvents::new(now),
         }
     }
 
@@ -123,7 +126,10 @@ impl<C: Caller> PartitionHost<C> {
             }
             ToPartition::Stop(reason) => self.partition.stop(reason),
             ToPartition::Damaged(reason) => self.stop_damaged(reason),
-            ToPartition::Restart => self.partition.restart(),
+            ToPartition::Restart => {
+                self.events.restart(&self.address);
+                self.partition.restart()
+            }
             ToPartition::Shutdown { by } => {
                 self.ends_at = Some(by);
                 if planted::is(Bug::ShutdownDropsQueue) {
@@ -180,6 +186,8 @@ impl<C: Caller> PartitionHost<C> {
     /// Says when it works again.
     pub fn rest(&mut self, now: Duration) -> Next {
         self.show_state();
+        let counters = self.partition.counters();
+        self.events.look(&self.address, self.partition.state(), now, counters);
         self.renew_view(now);
         if let Some(at) = self.ends_at
             && (now >= at || !self.has_more && self.is_done())

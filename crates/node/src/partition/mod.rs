@@ -37,6 +37,7 @@ use seriatim_storage::{Snapshot, Store};
 use seriatim_types::{Body, Entry, PartitionOffset, Time, WorkspaceId};
 
 use crate::damage::Damage;
+use crate::metrics::{LagRows, NodeCounters};
 use crate::reply::{Busy, Reason, Reply, RequestError};
 use crate::settings::Settings;
 
@@ -53,6 +54,8 @@ pub struct Partition<R> {
     /// Commits that wait for the disk.
     in_flight: usize,
     commits_in_flight_max: usize,
+    counters: Arc<NodeCounters>,
+    lag_rows: LagRows,
 }
 
 /// Told of every entry as it is applied, before anything is written: for a simulator that does the
@@ -142,11 +145,14 @@ impl<R> Partition<R> {
     #[must_use]
     pub fn new(store: Arc<dyn Store>, prefix: PartitionPrefix, settings: Settings) -> Self {
         let settings = settings.with_least();
+        let counters = Arc::<NodeCounters>::default();
         Self {
             proposer: Proposer::new(settings),
             applier: Applier::new(store, prefix, settings),
             in_flight: 0,
             commits_in_flight_max: settings.commits_in_flight_max,
+            lag_rows: LagRows::new(counters.clone()),
+            counters,
         }
     }
 
@@ -155,6 +161,20 @@ impl<R> Partition<R> {
     pub(crate) fn seeded(mut self, hash_seed: u64) -> Self {
         self.applier.set_hash_seed(hash_seed);
         self
+    }
+
+    /// The same, with what it does counted for a whole node.
+    #[must_use]
+    pub fn counted_by(mut self, counters: Arc<NodeCounters>) -> Self {
+        self.applier.set_counters(counters.clone());
+        self.lag_rows = LagRows::new(counters.clone());
+        self.counters = counters;
+        self
+    }
+
+    /// Where what it does is counted.
+    pub(crate) fn counters(&self) -> &NodeCounters {
+        &self.counters
     }
 
     /// The same, with an observer of every entry that is applied.
@@ -196,6 +216,7 @@ impl<R> Partition<R> {
         if let Some(error) = dropped {
             replies.extend(self.proposer.drain(&error));
         }
+        self.lag_rows.set(self.applier.unflushed_rows());
         self.in_flight = self.in_flight.saturating_add(usize::from(flight.is_some()));
         let is_more_waiting = flight.is_some() && self.proposer.has_more();
         Step { replies, flight, has_more: has_more || is_more_waiting }
@@ -257,6 +278,7 @@ impl<R> Partition<R> {
     pub fn stop(&mut self, reason: Reason) -> Vec<(R, Reply)> {
         let error = RequestError::Stopped(reason.clone());
         let mut replies = self.applier.stop(reason);
+        self.lag_rows.set(0);
         replies.extend(self.proposer.drain(&error));
         replies
     }

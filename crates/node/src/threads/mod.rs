@@ -5,6 +5,7 @@
 mod partition;
 mod published;
 mod starter;
+mod timed_store;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,6 +19,7 @@ use seriatim_types::{Body, PartitionRef};
 
 use self::published::Published;
 use self::starter::{Started, Starter};
+use self::timed_store::TimedStore;
 use crate::answer::Answer;
 use crate::chain::Link;
 use crate::clock::Clock;
@@ -25,6 +27,7 @@ use crate::host::{
     Address, Caller, Directory, DirectoryMailbox, Landing, Routes, Syncer, ToDirectory,
     ToPartition, shutting_down,
 };
+use crate::metrics::NodeCounters;
 use crate::partition::causes;
 use crate::settings::Settings;
 use crate::sync_watch::SyncWatch;
@@ -41,6 +44,7 @@ pub(crate) struct Threads {
     pub(crate) settings: Settings,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) syncs: Arc<SyncWatch>,
+    pub(crate) counters: Arc<NodeCounters>,
     routes: Arc<Published>,
     directory: Sender<ToDirectory<Answer>>,
     starter: Arc<Starter>,
@@ -61,6 +65,9 @@ impl Threads {
     pub(crate) fn begin(store: Arc<dyn Store>, clock: Arc<dyn Clock>, settings: Settings) -> Self {
         let settings = settings.with_least();
         let origin = Instant::now();
+        let counters = Arc::<NodeCounters>::default();
+        let timed = TimedStore::new(store, counters.clone(), &settings);
+        let store: Arc<dyn Store> = Arc::new(timed);
         let syncs = Arc::new(SyncWatch::default());
         let (landings, waiting) = mpsc::channel();
         let (directory, messages) = mpsc::channel();
@@ -71,6 +78,7 @@ impl Threads {
             settings,
             clock: clock.clone(),
             syncs: syncs.clone(),
+            counters: counters.clone(),
             directory: mailbox(directory.clone()),
             damaged_reads: Arc::new(AtomicU64::new(0)),
             origin,
@@ -93,6 +101,7 @@ impl Threads {
             settings,
             clock,
             syncs,
+            counters,
             routes,
             directory,
             starter,

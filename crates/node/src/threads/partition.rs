@@ -11,7 +11,9 @@ use crate::answer::Answer;
 use crate::clock::Clock;
 use crate::host::{
     Address, DirectoryMailbox, Landing, Next, PartitionHost, SyncBy, ToDirectory, ToPartition,
+    stopped,
 };
+use crate::metrics::NodeCounters;
 use crate::newest_time::newest_time;
 use crate::partition::State;
 use crate::reply::Reason;
@@ -26,6 +28,7 @@ pub(super) struct PartitionThread {
     pub(super) syncer: Sender<Landing<Answer>>,
     pub(super) store: Arc<dyn Store>,
     pub(super) syncs: Arc<SyncWatch>,
+    pub(super) counters: Arc<NodeCounters>,
     pub(super) clock: Arc<dyn Clock>,
     /// The begin of the node's time.
     pub(super) origin: Instant,
@@ -37,7 +40,11 @@ pub(super) struct PartitionThread {
 impl PartitionThread {
     /// Runs until its partition ends.
     pub(super) fn run(mut self) {
-        let _ending = Ending { address: self.address.clone(), directory: self.directory.clone() };
+        let _ending = Ending {
+            address: self.address.clone(),
+            directory: self.directory.clone(),
+            counters: self.counters.clone(),
+        };
         if self.starts_clock {
             self.clock.start(newest_time(&self.store));
         }
@@ -84,6 +91,7 @@ impl PartitionThread {
 struct Ending {
     address: Arc<Address<Answer>>,
     directory: DirectoryMailbox<Answer>,
+    counters: Arc<NodeCounters>,
 }
 
 impl Drop for Ending {
@@ -92,7 +100,9 @@ impl Drop for Ending {
         let is_fault = std::thread::panicking();
         if is_fault {
             let what = "a fault of Seriatim's own ended its thread".to_owned();
-            shared.set_state(State::Stopped(Reason::Unready { what }));
+            let reason = Reason::Unready { what };
+            stopped(&self.address, &reason, &self.counters);
+            shared.set_state(State::Stopped(reason));
         }
         shared.end();
         if is_fault {

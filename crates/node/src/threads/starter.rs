@@ -15,8 +15,9 @@ use super::partition::PartitionThread;
 use crate::answer::Answer;
 use crate::clock::Clock;
 use crate::host::{
-    Address, DirectoryMailbox, Landing, PartitionHost, SYSTEM, ToPartition, prefix_of,
+    Address, DirectoryMailbox, Landing, PartitionHost, SYSTEM, ToPartition, prefix_of, stopped,
 };
+use crate::metrics::NodeCounters;
 use crate::partition::{Partition, State};
 use crate::reply::Reason;
 use crate::settings::Settings;
@@ -32,6 +33,7 @@ pub(super) struct Starter {
     pub(super) settings: Settings,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) syncs: Arc<SyncWatch>,
+    pub(super) counters: Arc<NodeCounters>,
     pub(super) directory: DirectoryMailbox<Answer>,
     /// Reads that found a stored row damaged or missing, of all partitions.
     pub(super) damaged_reads: Arc<AtomicU64>,
@@ -60,7 +62,7 @@ impl Starter {
         // The standard library's hashers begin with random bytes of the system.
         let hash_seed = RandomState::new().hash_one(0);
         let partition = Partition::new(self.store.clone(), prefix_of(name), self.settings);
-        let partition = partition.seeded(hash_seed);
+        let partition = partition.seeded(hash_seed).counted_by(self.counters.clone());
         let mailbox = Arc::new(move |message| sender.send(message).map_err(|error| error.0));
         let address = Address::new(name, partition.state(), mailbox, &self.damaged_reads);
         let mut started = self.started();
@@ -87,6 +89,7 @@ impl Starter {
             syncer,
             store,
             syncs: self.syncs.clone(),
+            counters: self.counters.clone(),
             clock: self.clock.clone(),
             origin: self.origin,
             starts_clock,
@@ -98,7 +101,9 @@ impl Starter {
             Ok(thread) => Some(thread),
             Err(error) => {
                 let what = format!("the machine gives it no thread: {error}");
-                address.shared().set_state(State::Stopped(Reason::Unready { what }));
+                let reason = Reason::Unready { what };
+                stopped(&address, &reason, &self.counters);
+                address.shared().set_state(State::Stopped(reason));
                 address.shared().end();
                 None
             }

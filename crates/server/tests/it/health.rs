@@ -69,15 +69,27 @@ fn the_metrics_have_these_names() {
     let names: BTreeSet<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")).collect();
     let expected = [
+        "seriatim_batch_entries histogram",
         "seriatim_busy counter",
+        "seriatim_cache_hits counter",
+        "seriatim_cache_misses counter",
+        "seriatim_checkpoint_lag_rows gauge",
         "seriatim_command_duration_seconds histogram",
         "seriatim_commands counter",
+        "seriatim_commit_duration_seconds histogram",
         "seriatim_damaged_reads counter",
+        "seriatim_entries counter",
         "seriatim_http_requests counter",
+        "seriatim_in_flight_bytes gauge",
+        "seriatim_journal_bytes gauge",
         "seriatim_partitions gauge",
+        "seriatim_queue_requests gauge",
+        "seriatim_queue_requests_max gauge",
         "seriatim_subscriptions_lagged counter",
         "seriatim_subscriptions_open gauge",
+        "seriatim_sync_duration_seconds histogram",
         "seriatim_sync_pending_seconds gauge",
+        "seriatim_table_bytes gauge",
     ];
     assert_eq!(names, BTreeSet::from(expected));
     for expected in expected {

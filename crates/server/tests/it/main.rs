@@ -22,6 +22,7 @@ mod held;
 mod limits;
 mod list_budget;
 mod methods;
+mod node_metrics;
 mod raw;
 mod reads;
 mod reference;

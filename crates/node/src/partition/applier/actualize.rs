@@ -15,6 +15,7 @@ use seriatim_types::{Event, PartitionOffset, Position, PositionRow, Time};
 
 use super::commit::Wake;
 use super::{Applier, Batch, PAUSE, Phase};
+use crate::metrics::{BatchLookups, Cache};
 use crate::partition::has_passed;
 use crate::reply::Reason;
 use crate::tables::Tables;
@@ -72,7 +73,8 @@ impl<R> Applier<R> {
         for (event, _) in &events {
             keys.extend(machine.numbers_of(event).row_keys());
         }
-        let read = read_numbers(tables, prefix, machine, keys, events.len())?;
+        let users = (events.len(), &mut BatchLookups::default());
+        let read = read_numbers(tables, prefix, machine, keys, users)?;
         for (event, bytes) in &events {
             let nodes = machine.observe(event, bytes, &read).map_err(|error| unusable(&error))?;
             self.nodes.extend(nodes);
@@ -184,17 +186,20 @@ pub(super) fn read_numbers(
     prefix: PartitionPrefix,
     machine: &Machine,
     keys: impl IntoIterator<Item = RowKey>,
-    users: usize,
+    (users, lookups): (usize, &mut BatchLookups),
 ) -> Result<RowsRead, Reason> {
     let sequencer = machine.sequencer();
     let stamp = sequencer.stamp();
     let is_room_made = sequencer.must_make_room_for(users.saturating_mul(2));
     let is_wanted = |key: &RowKey| is_room_made || !sequencer.holds(key);
-    let mut keys: Vec<RowKey> = keys.into_iter().filter(is_wanted).collect();
+    let mut used = 0_usize;
+    let keys = keys.into_iter().inspect(|_| used = used.saturating_add(1));
+    let mut keys: Vec<RowKey> = keys.filter(is_wanted).collect();
     keys.sort_unstable();
     keys.dedup();
     let (held, missing): (Vec<RowKey>, Vec<RowKey>) =
         keys.into_iter().partition(|key| sequencer.holds(key));
+    lookups.count(Cache::Numbers, used.saturating_sub(missing.len()), missing.len());
     let stored: Vec<Vec<u8>> = missing.iter().map(|key| number_key(prefix, key)).collect();
     let table = tables.handle(RowTable::Numbers);
     let asked: Vec<_> = stored.iter().map(|key| (table, key.as_slice())).collect();

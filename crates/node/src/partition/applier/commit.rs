@@ -20,6 +20,7 @@ use seriatim_types::{
 use super::actualize::{failed, number_key, read_numbers, unusable};
 use super::{Applier, Batch, Phase, Waiting, causes};
 use crate::absent_keys::Look;
+use crate::metrics::{BatchLookups, Cache};
 use crate::partition::{Flight, Replies, View, has_passed};
 use crate::reply::{Busy, Reason, RequestError};
 use crate::row_cache::RowCache;
@@ -106,8 +107,11 @@ impl<R> Applier<R> {
         // What is read follows from the definitions, so a delivery is the last of its commit.
         let together = Machine::fetched_together(entries);
         let entries = entries.get(..together).expect("a part of them");
-        let fetched = fetch(&self.tables, &mut self.cache, self.prefix, machine, entries);
+        let mut lookups = BatchLookups::default();
+        let cache = (&mut self.cache, &mut lookups);
+        let fetched = fetch(&self.tables, cache, self.prefix, machine, entries);
         let (mut rows, numbers) = fetched?;
+        self.counters.count_lookups(&lookups);
         let before = machine.row().clone();
         let mut applied = Applied::new(std::mem::take(&mut self.writes), entries.len());
         let mut bytes = 0_usize;
@@ -183,6 +187,7 @@ impl<R> Applier<R> {
     /// The oldest entries are committed, and these are their outcomes.
     fn replies(&mut self, outcomes: Vec<Result<Outcome, Refusal>>) -> Replies<R> {
         let count = outcomes.len();
+        self.counters.count_batch(self.entries.iter().take(count).map(|entry| &entry.body));
         self.entries.drain(..count);
         if planted::is(Bug::BacklogReversed) {
             self.entries.make_contiguous().reverse();
@@ -347,7 +352,7 @@ impl<R> Applier<R> {
 /// Everything that the entries will read.
 fn fetch(
     tables: &Tables,
-    cache: &mut RowCache,
+    (cache, lookups): (&mut RowCache, &mut BatchLookups),
     prefix: PartitionPrefix,
     machine: &Machine,
     entries: &[Entry],
@@ -369,10 +374,15 @@ fn fetch(
         unknown.retain(|row| !rows.knows(row));
         for row in wanted {
             if let Some(value) = cache.get(&row) {
+                lookups.count(Cache::Workspaces, 1, 0);
                 rows.fetched(row, Some(value));
             } else if is_absent_key(tables, cache, &row)? {
+                lookups.count(Cache::AbsentKeys, 1, 0);
                 rows.fetched(row, None);
             } else {
+                if let Some(cache) = RowCache::of(row.table) {
+                    lookups.count(cache, 0, 1);
+                }
                 unknown.push(row);
             }
         }
@@ -384,7 +394,8 @@ fn fetch(
         }
     }
     let numbers = entries.iter().flat_map(|entry| machine.number_rows(entry, &rows));
-    let numbers = read_numbers(tables, prefix, machine, numbers, entries.len())?;
+    let users = (entries.len(), lookups);
+    let numbers = read_numbers(tables, prefix, machine, numbers, users)?;
     Ok((rows, numbers))
 }
 

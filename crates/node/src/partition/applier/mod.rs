@@ -30,6 +30,7 @@ use seriatim_storage::Store;
 use seriatim_types::{Entry, LogIndex, Position, Time};
 
 use super::{Flight, Held, Observer, Replies, State, Step};
+use crate::metrics::NodeCounters;
 use crate::reply::{Busy, Reason, RequestError};
 use crate::row_cache::RowCache;
 use crate::settings::Settings;
@@ -65,6 +66,7 @@ pub struct Applier<R> {
     /// When a commit failed and left the store as it was, and what it was answered.
     failed: Option<(Time, RequestError)>,
     observer: Option<Observer>,
+    counters: Arc<NodeCounters>,
 }
 
 struct Waiting<R> {
@@ -115,11 +117,16 @@ impl<R> Applier<R> {
             checkpointed_at: Time(0),
             failed: None,
             observer: None,
+            counters: Arc::default(),
         }
     }
 
     pub(super) fn set_hash_seed(&mut self, hash_seed: u64) {
         self.hash_seed = hash_seed;
+    }
+
+    pub(super) fn set_counters(&mut self, counters: Arc<NodeCounters>) {
+        self.counters = counters;
     }
 
     pub(super) fn set_observer(&mut self, observer: Observer) {
@@ -292,6 +299,11 @@ impl<R> Applier<R> {
             known_clients: self.cache.keys.len(),
             waiting_nodes: self.nodes.len(),
         }
+    }
+
+    /// Rows of numbers that no checkpoint holds yet.
+    pub(super) fn unflushed_rows(&self) -> usize {
+        self.serving().map_or(0, |machine| machine.sequencer().counters().unflushed_rows)
     }
 
     /// Whether nothing waits to be applied and no numbers wait for a checkpoint.

@@ -49,6 +49,11 @@ impl From<Exit> for ExitCode {
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
+/// Somebody was told by the log how it ended.
+#[derive(Debug, thiserror::Error)]
+#[error("logged")]
+pub(crate) struct Logged(Exit);
+
 /// Facts that are not shown to people.
 const FOR_PROGRAMS: &[&str] = &["outcome", "field"];
 
@@ -161,6 +166,9 @@ pub(crate) fn report(error: anyhow::Error, as_json: bool, is_write: bool) -> Exi
         // Whoever was reading has seen enough, and nobody is left to tell.
         return Exit::Done;
     }
+    if let Some(Logged(exit)) = error.downcast_ref() {
+        return *exit;
+    }
     if error.is::<Interrupted>() {
         // People know what they have done.
         if as_json {
@@ -174,6 +182,14 @@ pub(crate) fn report(error: anyhow::Error, as_json: bool, is_write: bool) -> Exi
     // Nobody is told when nobody listens.
     drop(writeln!(std::io::stderr(), "{said}"));
     failure.exit
+}
+
+/// Logs what a server ends with.
+pub(crate) fn logged(error: anyhow::Error) -> anyhow::Error {
+    let failure = error.downcast().unwrap_or_else(|error| of_this_machine(&error));
+    let Failure { exit, message: reason, code, advice: next, .. } = failure;
+    tracing::error!(code = &*code, reason, next, "server ended with an error");
+    Logged(exit).into()
 }
 
 /// The failure for what this machine has denied: a folder, a file, an address.

@@ -22,6 +22,7 @@ mod output;
 mod progress;
 mod remote;
 mod serve;
+mod server_log;
 mod settings;
 mod signals;
 mod sim;

@@ -5,6 +5,8 @@
 //! ```
 
 use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +16,15 @@ use seriatim_node::{Node, State, SystemClock};
 use seriatim_server::{Address, Server};
 use seriatim_storage::OpenError;
 use seriatim_storage_fjall::{FjallStore, keep_engine_errors};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use crate::alerts::{self, Alerts};
-use crate::config::{Settings, Source};
-use crate::exit::{Exit, Failure};
+use crate::alerts::{self, Alert, Alerts};
+use crate::config::{Configuration, Settings, Source};
+use crate::exit::{self, Exit, Failure};
+use crate::server_log::{self, LogFormat};
 use crate::settings::{DevArgs, ServeArgs};
-use crate::welcome::{complain, say};
+use crate::welcome::say;
 use crate::{handles, signals, welcome};
 
 /// How long reads that are under way may take when everything else has ended.
@@ -37,17 +41,20 @@ const TRY_EVERY: Duration = Duration::from_millis(20);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SAY_EVERY: Duration = Duration::from_secs(1);
 
+/// How long the log may take to be written at the end.
+const LOG_WITHIN: Duration = Duration::from_secs(1);
+
 /// How often to look for something that an operator must know.
 const WATCH_EVERY: Duration = Duration::from_millis(250);
 
 /// A server for development.
 pub(crate) fn dev(args: &DevArgs) -> Result<()> {
-    let settings = args.load()?.settings;
+    let configuration = args.load()?;
     if args.until_input_ends {
         signals::terminate_when_input_ends()?;
     }
     // Whoever starts it like this may kill it, and knows what that leaves.
-    run(settings, Kind::Dev { says_torn_tail: !args.until_input_ends })
+    run(configuration, Kind::Dev { says_torn_tail: !args.until_input_ends })
 }
 
 /// A server that was configured: at least, where its data lies.
@@ -59,7 +66,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
                       out, run `seriatim dev`";
         return Err(failure.advise(advice).into());
     }
-    run(configuration.settings, Kind::Serve)
+    run(configuration, Kind::Serve)
 }
 
 /// Which server it is.
@@ -69,14 +76,28 @@ enum Kind {
     Serve,
 }
 
-/// Runs until a signal ends it.
-fn run(mut settings: Settings, kind: Kind) -> Result<()> {
+/// Runs until a signal ends it. What it ends with is said once: by the log, if programs read that.
+fn run(configuration: Configuration, kind: Kind) -> Result<()> {
+    let log = configuration.settings.log;
+    server_log::install(log).context("the log cannot be begun")?;
+    let ended = run_logged(configuration, kind);
+    let ended = match ended {
+        Err(error) if log.format == LogFormat::Json => Err(exit::logged(error)),
+        ended => ended,
+    };
+    server_log::flush(LOG_WITHIN);
+    ended
+}
+
+fn run_logged(configuration: Configuration, kind: Kind) -> Result<()> {
+    let changed = configuration.changed();
+    let mut settings = configuration.settings;
     fit_connections(&mut settings);
     private_files();
     keep_engine_errors();
     // From here on a signal ends the server in good order, however early it comes.
     let signal = signals::listen().context("signals cannot be listened to")?;
-    let Settings { listen, data, server, node, storage, clock, apps } = settings;
+    let Settings { listen, data, server, node, storage, clock, apps, log: _ } = settings;
     let server = seriatim_server::Settings { apps, ..server };
     if data.exists() && !data.is_dir() {
         let what = format!("{} is no folder, and data is kept in one", data.display());
@@ -86,49 +107,87 @@ fn run(mut settings: Settings, kind: Kind) -> Result<()> {
     let until = Instant::now().checked_add(GONE_WITHIN);
     // Before anything is written: a server that finds its address taken leaves no trace.
     let address = soon(until, is_taken, || Address::take(listen)).with_context(no_address)?;
-    let is_in_use = |error: &OpenError| matches!(error, OpenError::InUse { .. });
-    let store =
-        soon(until, is_in_use, || FjallStore::open(&data, &seriatim_node::schema(), storage))?;
-    if store.was_open_to_others() {
-        let data = data.display();
-        complain(format!(
-            "seriatim: {data} could be read by other users of this machine; it is for its owner alone now"
-        ));
-    }
-    let torn_bytes = store.found_on_open().torn_bytes;
-    if torn_bytes > 0 && kind != (Kind::Dev { says_torn_tail: false }) {
-        complain(format!(
-            "seriatim: {torn_bytes} bytes behind the last whole commit were cut off: as a rule what a crash \
-             leaves of commits that were never acknowledged. If the disk may be damaged, nobody can tell \
-             that from it: compare with a copy."
-        ));
-    }
+    let store = open_store(&data, storage, until, kind)?;
     let clock = Arc::new(SystemClock::with(clock));
     let node = Arc::new(Node::open(Arc::new(store), clock.clone(), node));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("the server's threads cannot be started")?;
+    let (ending, ended) = oneshot::channel();
+    let signal = async move {
+        signal.await;
+        tracing::info!("shutdown begun");
+        let _ = ending.send(Instant::now());
+    };
     let all_answered = runtime.block_on(async {
         let server = Server::listen(address, node.clone(), clock.clone(), server);
         let server = server.with_context(no_address)?;
+        log_start(server.address(), &data, &changed);
         say(welcome::text(server.address(), &data, kind != Kind::Serve));
         tokio::spawn(say_when_ready(node.clone()));
-        tokio::spawn(say_alerts(node.clone(), clock));
+        tokio::spawn(log_alerts(node.clone(), clock));
         anyhow::Ok(server.run(signal).await)
     });
     runtime.shutdown_timeout(READS_WITHIN);
-    let all_answered = all_answered?;
+    end(node, all_answered?, ended.blocking_recv().ok())
+}
+
+/// Opens the store, and logs what was found.
+fn open_store(
+    data: &Path,
+    settings: seriatim_storage_fjall::Settings,
+    until: Option<Instant>,
+    kind: Kind,
+) -> Result<FjallStore> {
+    let began = Instant::now();
+    let is_in_use = |error: &OpenError| matches!(error, OpenError::InUse { .. });
+    let open = || FjallStore::open(data, &seriatim_node::schema(), settings);
+    let store = soon(until, is_in_use, open)?;
+    let took_ms = milliseconds(began);
+    let data = data.display().to_string();
+    if store.was_open_to_others() {
+        let what = "data folder could be read by other users of this machine, it is for its owner alone now";
+        tracing::warn!(data, "{what}");
+    }
+    let found = store.found_on_open();
+    let (commit, rewritten_bytes) = (found.last_commit, found.unproven_bytes);
+    let torn_bytes = found.torn_bytes;
+    if torn_bytes > 0 && kind != (Kind::Dev { says_torn_tail: false }) {
+        let note = "as a rule what a crash leaves of commits that were never acknowledged. If the disk may \
+                    be damaged, nobody can tell that from it: compare with a copy";
+        let what = "store opened, bytes behind the last whole commit were cut off";
+        tracing::warn!(data, took_ms, commit, rewritten_bytes, torn_bytes, note, "{what}");
+    } else {
+        tracing::info!(data, took_ms, commit, rewritten_bytes, torn_bytes, "store opened");
+    }
+    Ok(store)
+}
+
+fn log_start(address: SocketAddr, data: &Path, changed: &str) {
+    let version = env!("CARGO_PKG_VERSION");
+    let (address, data) = (address.to_string(), data.display().to_string());
+    tracing::info!(version, address, data, settings = changed, "server started");
+}
+
+/// Ends the node, and says how that went.
+fn end(node: Arc<Node>, all_answered: bool, began: Option<Instant>) -> Result<()> {
     if !all_answered {
         say("Some requests were still open and got no answer.");
     }
-    node.shutdown(NODE_WITHIN)?;
+    node.shutdown(NODE_WITHIN).context("shutdown not ended in time")?;
     let stopped = alerts::at_end(&node);
     // The store goes with it, and so the lock on the folder: whoever reads on may open it.
     drop(node);
     if let Some((what, next)) = stopped {
         return Err(Failure::new(Exit::Failure, what).advise(next).into());
     }
+    let took_ms = began.map(milliseconds);
+    tracing::info!(took_ms, all_answered, "shutdown ended");
     say("Stopped. Everything that was acknowledged is on disk.");
     Ok(())
+}
+
+fn milliseconds(since: Instant) -> u64 {
+    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// From here on, files that this process makes are for their owner alone.
@@ -173,13 +232,12 @@ fn fit_connections(settings: &mut Settings) {
     }
 }
 
-/// Says on standard error what an operator must know, as soon as it happens, for as long as the server
-/// runs.
-async fn say_alerts(node: Arc<Node>, clock: Arc<SystemClock>) {
+/// Logs what an operator must know of the machine, as soon as it happens, for as long as the server runs.
+async fn log_alerts(node: Arc<Node>, clock: Arc<SystemClock>) {
     let mut alerts = Alerts::default();
     loop {
-        alerts.look(&node).iter().for_each(complain);
-        clock.take_jump().map(alerts::clock_jump).iter().for_each(complain);
+        alerts.look(&node).iter().for_each(Alert::log);
+        clock.take_jump().into_iter().for_each(alerts::log_jump);
         tokio::time::sleep(WATCH_EVERY).await;
     }
 }
@@ -204,5 +262,7 @@ async fn say_when_ready(node: Arc<Node>) {
         }
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    say(format!("Ready after {} ms.", began.elapsed().as_millis()));
+    let (took_ms, partitions) = (milliseconds(began), node.partitions().len());
+    tracing::info!(partitions, took_ms, "all partitions serve");
+    say(format!("Ready after {took_ms} ms."));
 }

@@ -5,6 +5,7 @@
 
 use std::future::Future;
 use std::io;
+use std::time::Duration;
 
 use anyhow::Result;
 use rustix::process::{Signal as Terminate, getpid, kill_process};
@@ -14,7 +15,11 @@ use tokio::sync::oneshot;
 
 use crate::exit::{Exit, Interrupted};
 use crate::progress;
+use crate::server_log;
 use crate::welcome::say;
+
+/// How long the log of a server that ends at once may take to be written.
+const LOG_WITHIN: Duration = Duration::from_millis(100);
 
 /// Does something until it is done or interrupted. What it holds is let go either way: a line that
 /// is drawn, a folder, a process.
@@ -90,6 +95,7 @@ pub(crate) fn listen() -> io::Result<impl Future<Output = ()> + Send + 'static> 
         let _ = sender.send(());
         either(&mut interrupt, &mut terminate).await;
         say("Stopped at once. Everything that was acknowledged is on disk.");
+        server_log::flush(LOG_WITHIN);
         std::process::exit(130);
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(wait))?;

@@ -29,6 +29,8 @@ pub(crate) use sources::{Given, Problem, Problems, Source};
 use table::TABLE;
 pub(crate) use value::{retention, time};
 
+use crate::server_log::{LogLevel, LogSettings};
+
 /// The port of a server that was not told another.
 const PORT: u16 = 7600;
 
@@ -42,13 +44,16 @@ pub(crate) struct Settings {
     pub(crate) storage: seriatim_storage_fjall::Settings,
     pub(crate) clock: ClockSettings,
     pub(crate) apps: AppDefaults,
+    pub(crate) log: LogSettings,
 }
 
 impl Settings {
-    /// What `dev` takes for granted: it is tried on machines that sleep for weeks.
+    /// What `dev` takes for granted: it is tried on machines that sleep for weeks, by somebody who looks at
+    /// the terminal.
     pub(crate) fn for_dev() -> Self {
         let clock = ClockSettings { jump_max: None, ..ClockSettings::default() };
-        Self { clock, ..Self::default() }
+        let log = LogSettings { level: LogLevel::Warn, ..LogSettings::default() };
+        Self { clock, log, ..Self::default() }
     }
 }
 
@@ -62,6 +67,7 @@ impl Default for Settings {
             storage: Default::default(),
             clock: Default::default(),
             apps: Default::default(),
+            log: Default::default(),
         }
     }
 }
@@ -98,6 +104,19 @@ impl Configuration {
     /// How many settings were set.
     pub(crate) fn set_count(&self) -> usize {
         self.sources.iter().filter(|source| **source != Source::Default).count()
+    }
+
+    /// What was set, apart from the address and the folder.
+    pub(crate) fn changed(&self) -> String {
+        let is_set = |source: &Source| *source != Source::Default;
+        let rows = TABLE.iter().zip(&self.sources).filter(|(_, source)| is_set(source));
+        let rows = rows.filter(|(setting, _)| !matches!(setting.name, "listen" | "data"));
+        let shown = |it: &table::Setting| {
+            let value = it.show(&self.settings);
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            format!("{}={text}", it.name)
+        };
+        rows.map(|(setting, _)| shown(setting)).collect::<Vec<_>>().join(", ")
     }
 
     fn assign(&mut self, name: &str, text: &str, source: &Source) -> Result<(), String> {

@@ -3,7 +3,8 @@
 use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX, RETENTION_MS_MAX};
 
 use super::Settings;
-use super::value::{Field, Kind, Value};
+use super::value::{Field, Kind, Value, names};
+use crate::server_log::{LogFormat, LogLevel};
 
 /// A row of the table.
 pub(super) struct Setting {
@@ -55,6 +56,10 @@ pub(super) const SECTIONS: &[(&str, &str)] = &[
         "What a new app gets that does not say otherwise. Apps that exist keep what they have, and \
          making one again that does not say otherwise is no error.",
     ),
+    (
+        "log",
+        "What a server logs on standard error, a line for each event: see [the command line](cli.md#the-log).",
+    ),
 ];
 
 /// A row for each field. Its name is that of the field, unless the contract for clients calls it
@@ -83,7 +88,7 @@ macro_rules! named {
     };
 }
 
-use Kind::{Address, Bytes, Count, Flag, Folder, Hosts, Retention, Time, TimeOrNone};
+use Kind::{Address, Bytes, Choice, Count, Flag, Folder, Hosts, Retention, Time, TimeOrNone};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -211,4 +216,9 @@ pub(super) const TABLE: &[Setting] = settings! {
     apps.keys_max as "apps.idempotency_keys_max": Count(1..=KEYS_MAX),
         "Keys that a partition keeps at most. At this many, new commands are refused as \
          KEY_WINDOW_FULL.";
+
+    log.format: Choice(|| names(LogFormat::NAMED)),
+        "Lines for people, or a JSON object for each.";
+    log.level: Choice(|| names(LogLevel::NAMED)),
+        "The least severe events that are logged. `dev` logs from warn on.";
 };

@@ -34,12 +34,13 @@ fn problems(given: &Given) -> Vec<String> {
 
 #[test]
 fn every_field_of_every_settings_type_is_in_the_table() {
-    let Settings { server, node, storage, apps, .. } = Settings::default();
+    let Settings { server, node, storage, apps, log, .. } = Settings::default();
     let sections = [
         ("server", format!("{server:#?}")),
         ("node", format!("{node:#?}")),
         ("storage", format!("{storage:#?}")),
         ("apps", format!("{apps:#?}")),
+        ("log", format!("{log:#?}")),
     ];
     for (section, shown) in sections {
         // Fields of the type itself are indented once.

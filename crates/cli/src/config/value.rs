@@ -9,6 +9,8 @@ use std::time::Duration;
 use seriatim_types::limits::RETENTION_MS_MAX;
 use seriatim_types::{Retention, TrustLevel};
 
+use crate::server_log::{LogFormat, LogLevel};
+
 /// A value, as the table knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Value {
@@ -43,6 +45,8 @@ pub(super) enum Kind {
     TimeOrNone(RangeInclusive<u64>),
     /// Yes or no.
     Flag,
+    /// One of these words.
+    Choice(fn() -> Vec<&'static str>),
 }
 
 /// How many of the smallest unit each unit is. The first that fits is shown.
@@ -68,6 +72,7 @@ impl Kind {
             Self::TimeOrNone(_) if text == "none" => Some(Value::NoLimit),
             Self::TimeOrNone(range) => number(range),
             Self::Flag => text.parse().ok().map(Value::Flag),
+            Self::Choice(words) => words().contains(&text).then(|| Value::Text(text.to_owned())),
             Self::Retention if text == "forever" => Some(Value::Forever),
             Self::Retention => number(&(1..=RETENTION_MS_MAX)),
         };
@@ -97,6 +102,11 @@ impl Kind {
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => self.span(range),
             Self::TimeOrNone(range) => format!("{}, or none", self.span(range)),
             Self::Flag => "true or false".to_owned(),
+            Self::Choice(words) => {
+                let words = words();
+                let (last, others) = words.split_last().expect("there is a choice");
+                format!("{} or {last}", others.join(", "))
+            }
             Self::Retention => {
                 format!("1ms to {}, or forever", with_unit(RETENTION_MS_MAX, TIMES))
             }
@@ -118,6 +128,7 @@ impl Kind {
             Self::Bytes(_) => "bytes (KiB, MiB, GiB)",
             Self::Time(_) | Self::TimeOrNone(_) | Self::Retention => "time (ms, s, m, h, d)",
             Self::Flag => "yes or no",
+            Self::Choice(_) => "word",
         }
     }
 
@@ -125,7 +136,12 @@ impl Kind {
         match self {
             Self::Bytes(_) => BYTES,
             Self::Time(_) | Self::TimeOrNone(_) | Self::Retention => TIMES,
-            Self::Address | Self::Folder | Self::Hosts | Self::Count(_) | Self::Flag => &[("", 1)],
+            Self::Address
+            | Self::Folder
+            | Self::Hosts
+            | Self::Count(_)
+            | Self::Flag
+            | Self::Choice(_) => &[("", 1)],
         }
     }
 }
@@ -148,9 +164,14 @@ impl fmt::Display for Kind {
             Self::Retention | Self::TimeOrNone(_) => {
                 write!(f, "a time from {range}, such as 24h")
             }
-            Self::Flag => write!(f, "{range}"),
+            Self::Flag | Self::Choice(_) => write!(f, "{range}"),
         }
     }
+}
+
+/// The words of a choice.
+pub(super) fn names<T>(named: &[(&'static str, T)]) -> Vec<&'static str> {
+    named.iter().map(|(name, _)| *name).collect()
 }
 
 /// A time with its unit, such as 30s: from a millisecond to a day.
@@ -277,6 +298,25 @@ impl Field for bool {
         };
     }
 }
+
+macro_rules! choices {
+    ($($type:ty),*) => {$(
+        impl Field for $type {
+            fn value(&self) -> Value {
+                let named = Self::NAMED.iter().find(|(_, known)| known == self);
+                Value::Text(named.expect("every choice has a name").0.to_owned())
+            }
+
+            fn take(&mut self, value: Value) {
+                let text = value.text();
+                let named = Self::NAMED.iter().find(|(name, _)| *name == text);
+                *self = named.expect("its kind reads names only").1;
+            }
+        }
+    )*};
+}
+
+choices!(LogFormat, LogLevel);
 
 impl Field for SocketAddr {
     fn value(&self) -> Value {

@@ -15,7 +15,7 @@ const EVENTS: &str = "/v1/apps/shop/workspaces/store-1/events";
 
 /// The event whose bytes are damaged: not the first, which is read at every tick, and not one of the
 /// last, which are not in a file yet.
-const DAMAGED: u64 = 7;
+pub(crate) const DAMAGED: u64 = 7;
 const LAST: u64 = 40;
 
 /// A server on a folder, with tables that are written out early and blocks that are not cached.
@@ -41,6 +41,28 @@ impl World {
         command.arg("--data").arg(self.data()).stderr(stderr);
         Dev::spawn(command)
     }
+
+    /// A shop with events. With checkpoints: the next start reads no event, and so does the one after it.
+    fn fill(&self) {
+        let dev = self.start();
+        dev.run(&["app", "create", "shop", "--partitions", "1"]).ok();
+        (1..=LAST).for_each(|number| assert_eq!(submit(&dev, number).status, 200));
+        dev.end();
+    }
+}
+
+/// A shop with an event that is damaged in a file: its folder, the file, and where the bit is.
+pub(crate) fn damaged_shop() -> (tempfile::TempDir, PathBuf, usize) {
+    let world = World { folder: tempfile::tempdir().unwrap() };
+    world.fill();
+    // A start writes out what the journal has brought back.
+    let dev = world.start();
+    let tables = world.data().join("fjall/keyspaces");
+    let needle = needle(DAMAGED);
+    let (file, at) = wait_for("it is written out", || find(&tables, needle.as_bytes()));
+    dev.end();
+    flip(&file, at);
+    (world.folder, file, at)
 }
 
 fn get(dev: &Dev, path: &str) -> HttpAnswer {
@@ -51,7 +73,7 @@ fn json(answer: &HttpAnswer) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
-fn read_damaged(dev: &Dev) -> HttpAnswer {
+pub(crate) fn read_damaged(dev: &Dev) -> HttpAnswer {
     get(dev, &format!("{EVENTS}?from={DAMAGED}&limit=1"))
 }
 
@@ -86,7 +108,7 @@ fn find(folder: &Path, needle: &[u8]) -> Option<(PathBuf, usize)> {
 }
 
 /// Flips a bit of a file in place, as a disk does.
-fn flip(file: &Path, at: usize) {
+pub(crate) fn flip(file: &Path, at: usize) {
     use std::os::unix::fs::FileExt;
     let file = fs::File::options().read(true).write(true).open(file).unwrap();
     let at = u64::try_from(at).unwrap();
@@ -121,11 +143,7 @@ fn partition(dev: &Dev, path: &str) -> (String, String) {
 #[test]
 fn a_damaged_table_is_told_to_everyone_and_once_on_standard_error() {
     let world = World { folder: tempfile::tempdir().unwrap() };
-    let dev = world.start();
-    dev.run(&["app", "create", "shop", "--partitions", "1"]).ok();
-    (1..=LAST).for_each(|number| assert_eq!(submit(&dev, number).status, 200));
-    // With checkpoints: the next start reads no event, and so does the one after it.
-    dev.end();
+    world.fill();
     let dev = world.start();
     let tables = world.data().join("fjall/keyspaces");
     let (file, at) = wait_for("it is written out", || find(&tables, needle(DAMAGED).as_bytes()));
@@ -155,7 +173,8 @@ fn a_damaged_table_is_told_to_everyone_and_once_on_standard_error() {
 
     // One line, however often the row is read and however long the server goes on.
     let line = wait_for("it is said", || world.complaints().lines().next().map(str::to_owned));
-    assert!(line.contains("of app shop has stopped: ") && line.contains(&reason), "{line}");
+    let stopped_line = r#"ERROR partition stopped app="shop" app_id="#;
+    assert!(line.contains(stopped_line) && line.contains(&format!("{reason:?}")), "{line}");
     assert!(line.contains("`seriatim verify --data FOLDER`"), "{line}");
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(1) {

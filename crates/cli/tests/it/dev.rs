@@ -168,7 +168,7 @@ fn a_store_that_stops_is_said_at_once_and_again_at_the_end() {
         std::thread::yield_now();
     }
     assert!(
-        said().starts_with("seriatim: the store has stopped, because a commit failed: No space"),
+        said().contains(r#" ERROR store stopped reason="the store has stopped, because a commit failed: No space"#),
         "{}",
         said()
     );

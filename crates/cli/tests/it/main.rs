@@ -18,6 +18,7 @@ mod flood;
 mod interrupts;
 mod pages;
 mod process;
+mod server_log;
 mod shop;
 mod sim;
 mod tools;

@@ -92,6 +92,10 @@ impl Dev {
         self.child.stderr.take()
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn client(&self) -> HttpClient {
         HttpClient::connect(self.address).unwrap()
     }

@@ -11,9 +11,9 @@
 //! **Invariant:** a fact is on standard error once: as an event, or as the error that a process ends with.
 
 use std::io::{self, Write};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tracing::level_filters::LevelFilter;
@@ -24,6 +24,9 @@ use tracing_subscriber::{Layer, fmt, registry};
 
 /// Lines that may wait to be written.
 const LINES_MAX: usize = 4096;
+
+/// How long the log may take to be written when the process ends by a fault.
+const FAULT_WITHIN: Duration = Duration::from_millis(100);
 
 /// What targets of our own crates begin with. Others are heard from `warn` on: they say more of each
 /// connection than an operator wants to know.
@@ -100,6 +103,12 @@ pub(crate) fn install(settings: LogSettings) -> io::Result<()> {
         LogFormat::Human => lines.with_target(false).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_target(false).boxed(),
     };
+    // The last lines before a fault are those that are asked for.
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |fault| {
+        flush(FAULT_WITHIN);
+        report(fault);
+    }));
     let subscriber = registry().with(lines.with_filter(filter));
     tracing::subscriber::set_global_default(subscriber).map_err(io::Error::other)
 }
@@ -116,7 +125,7 @@ pub(crate) fn flush(within: Duration) {
 /// Lines on their way to standard error.
 struct Queue {
     sender: SyncSender<Message>,
-    messages: std::sync::Mutex<Option<Receiver<Message>>>,
+    messages: Mutex<Option<Receiver<Message>>>,
     lost: AtomicU64,
 }
 
@@ -128,13 +137,12 @@ enum Message {
 impl Queue {
     fn begin() -> Self {
         let (sender, messages) = mpsc::sync_channel(LINES_MAX);
-        Self { sender, messages: std::sync::Mutex::new(Some(messages)), lost: AtomicU64::new(0) }
+        Self { sender, messages: Mutex::new(Some(messages)), lost: AtomicU64::new(0) }
     }
 
     /// Writes lines as they come. Only the first who asks does.
     fn write_all(&self) {
-        let messages =
-            self.messages.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner).take();
         for message in messages.iter().flatten() {
             match message {
                 // Nobody is told when nobody listens.
@@ -173,5 +181,19 @@ impl Write for QueueWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_nobody_takes_are_counted_and_nobody_waits() {
+        let queue: &'static Queue = Box::leak(Box::new(Queue::begin()));
+        for _ in 0..LINES_MAX + 3 {
+            queue.make_writer().write_all(b"line\n").unwrap();
+        }
+        assert_eq!(queue.lost.load(Ordering::Relaxed), 3);
     }
 }

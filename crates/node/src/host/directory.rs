@@ -21,7 +21,7 @@ use seriatim_types::{
 };
 
 use super::definitions::{Decided, Definitions, Has, made_by};
-use super::events::{delivered_again, not_delivered};
+use super::events::{delivered_again, not_delivered, restarts};
 use super::outbox::{After, after, outbox_of};
 use super::{Address, Caller, ReplyTo, ToDirectory, ToPartition, shutting_down};
 use crate::chain::Link;
@@ -302,7 +302,7 @@ impl<C: Caller> Directory<C> {
         let has_ended = |address: &Arc<Address<C>>| address.shared().is_over();
         if self.routes.partitions.get(&partition).is_some_and(has_ended) {
             self.routes.partitions.remove(&partition);
-            self.address(partition);
+            restarts(&self.address(partition));
         }
     }
 

@@ -59,9 +59,7 @@ impl PartitionEvents {
 
     /// It is to read its log again.
     pub(super) fn restart<C>(&mut self, address: &Address<C>) {
-        let PartitionRef { app, partition } = address.name();
-        let name = address.app_name();
-        tracing::info!(app = name, app_id = app.0, partition = partition.0, "partition restarts");
+        restarts(address);
         self.recovery = Recovery::Requested;
     }
 
@@ -98,6 +96,13 @@ impl PartitionEvents {
         }
         self.is_stopped = false;
     }
+}
+
+/// Somebody has asked for a partition to read its log again, or to be started anew.
+pub(super) fn restarts<C>(address: &Address<C>) {
+    let PartitionRef { app, partition } = address.name();
+    let name = address.app_name();
+    tracing::info!(app = name, app_id = app.0, partition = partition.0, "partition restarts");
 }
 
 fn recovered<C>(address: &Address<C>, events: u64, took: Duration) {

@@ -97,16 +97,16 @@ impl PartitionOrder {
 ///
 /// A refusal breaks nothing: it is an answer for good.
 #[derive(Debug, Clone, Default)]
-pub struct Chain(Arc<Places>);
+pub struct Chain(Arc<State>);
 
 #[derive(Debug)]
-struct Places {
+struct State {
     next: AtomicU64,
     /// The first command that was not written.
     broken_at: AtomicU64,
 }
 
-impl Default for Places {
+impl Default for State {
     fn default() -> Self {
         Self { next: AtomicU64::new(0), broken_at: AtomicU64::new(u64::MAX) }
     }
@@ -119,19 +119,19 @@ impl Chain {
         Self::default()
     }
 
-    /// The place of the next command.
+    /// The position of the next command.
     #[doc(hidden)]
     #[must_use]
     pub fn link(&self) -> Link {
-        Link { places: self.0.clone(), place: self.0.next.fetch_add(1, Ordering::Relaxed) }
+        Link { state: self.0.clone(), position: self.0.next.fetch_add(1, Ordering::Relaxed) }
     }
 }
 
-/// The place of a command in its chain.
+/// The position of a command in its chain.
 #[derive(Debug, Clone)]
 pub struct Link {
-    places: Arc<Places>,
-    place: u64,
+    state: Arc<State>,
+    position: u64,
 }
 
 impl Link {
@@ -140,7 +140,7 @@ impl Link {
     /// it got there has said so before the next one was sent.
     #[must_use]
     pub fn is_behind(&self) -> bool {
-        self.places.broken_at.load(Ordering::Acquire) < self.place
+        self.state.broken_at.load(Ordering::Acquire) < self.position
     }
 
     /// An answer is about to be given, and breaks the chain if the command was not written.
@@ -156,7 +156,7 @@ impl Link {
                 | RequestError::Stopped(_),
             ) => {
                 if !planted::is(Bug::ChainNotBroken) {
-                    self.places.broken_at.fetch_min(self.place, Ordering::AcqRel);
+                    self.state.broken_at.fetch_min(self.position, Ordering::AcqRel);
                 }
             }
         }

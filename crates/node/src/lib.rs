@@ -26,7 +26,7 @@ pub use chain::{Chain, PartitionOrder, StreamOrder};
 pub use clock::{Ahead, Clock, ClockAhead, ClockSettings, Jump, SystemClock};
 pub use metrics::{Cache, EntryKind, Histogram, NodeCounters};
 pub use node::{AskError, Node, NotEnded, Queued};
-pub use partition::{Flight, Partition, State, Step, View};
+pub use partition::{Flight, Partition, State, View, Work};
 pub use reads::{
     ClientState, Consistency, Head, ProofFailed, ReadFailed, Reader, SequenceState, Workspace,
 };

@@ -46,7 +46,7 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Where commands are sent.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Target {
     pub(crate) app: Name,
     pub(crate) workspace: WorkspaceRef,
     pub(crate) partition: PartitionRef,
@@ -88,8 +88,8 @@ pub(crate) async fn submit(
 ) -> Result<Response, ApiError> {
     let began = Instant::now();
     let answered = async {
-        let (place, command) = read(&context, asked, body).await?;
-        carry_out(&context, place, command).await
+        let (target, command) = read(&context, asked, body).await?;
+        carry_out(&context, target, command).await
     };
     let carried = counted(&context, began, answered.await)?;
     let Carried { app, workspace, partition, receipt, is_replayed } = &carried;
@@ -101,21 +101,21 @@ pub(crate) async fn submit(
 
 /// The headers end with it: while the command is carried out, nothing holds the buffer that they were
 /// read into, so the connection goes on reading into the same one.
-async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Place, Command), ApiError> {
+async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Target, Command), ApiError> {
     asked.query(&[])?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let key = header::key(asked.required_header("Idempotency-Key")?)?;
     let client = header::client(asked.required_header("Client-Id")?)?;
     let deadline = asked.header("Deadline")?.map(header::deadline).transpose()?;
     let body = seriatim_json::command(&asked.body(body, context).await?)?;
-    let place = Place::of(context, app, workspace)?;
-    let command = command(&place, client, key, deadline, body);
-    Ok((place, command))
+    let target = Target::of(context, app, workspace)?;
+    let command = command(&target, client, key, deadline, body);
+    Ok((target, command))
 }
 
-/// The command that a body becomes at a place.
+/// The command that a body becomes at a target.
 pub(crate) fn command(
-    place: &Place,
+    target: &Target,
     client: ClientId,
     key: Key,
     deadline: Option<Time>,
@@ -123,26 +123,26 @@ pub(crate) fn command(
 ) -> Command {
     let CommandBody { events, if_offset, include_proof } = body;
     let fingerprint = fingerprint(&events, if_offset);
-    let workspace = place.workspace.clone();
+    let workspace = target.workspace.clone();
     Command { workspace, client, key, fingerprint, deadline, if_offset, include_proof, events }
 }
 
 /// Carries out a command and waits for what comes of it.
 pub(crate) async fn carry_out(
     context: &Arc<Context>,
-    place: Place,
+    target: Target,
     command: Command,
 ) -> Result<Carried, ApiError> {
-    context.check_serves(place.partition)?;
+    context.check_serves(target.partition)?;
     let include_proof = command.include_proof;
-    let reply = submit_before(context, &place.app, command).await?;
-    match settle(&place, include_proof, reply)? {
+    let reply = submit_before(context, &target.app, command).await?;
+    match settle(&target, include_proof, reply)? {
         Settled::Carried(carried) => Ok(carried),
         Settled::Look(it) => {
             let looked = async {
                 let reservation = it.reserve(context).await?;
                 let look = move |context: &Context| {
-                    let looked = it.look(context, &place);
+                    let looked = it.look(context, &target);
                     drop(reservation);
                     Ok(looked)
                 };
@@ -201,13 +201,13 @@ pub(crate) fn unanswered(within: Duration) -> ApiError {
 
 /// What the node's reply to a command comes to.
 pub(crate) fn settle(
-    place: &Place,
+    target: &Target,
     include_proof: bool,
     reply: Reply<CommandOutcome>,
 ) -> Result<Settled, ApiError> {
     match reply {
-        Ok(CommandOutcome::Committed(receipt)) => Ok(match place.shown() {
-            Some(workspace) => Settled::Carried(place.carried(receipt, workspace, false)),
+        Ok(CommandOutcome::Committed(receipt)) => Ok(match target.shown() {
+            Some(workspace) => Settled::Carried(target.carried(receipt, workspace, false)),
             None => Settled::Look(Look::Named(receipt)),
         }),
         Ok(CommandOutcome::Duplicate { first, count }) => {
@@ -220,7 +220,7 @@ pub(crate) fn settle(
     }
 }
 
-impl Place {
+impl Target {
     pub(crate) fn of(
         context: &Context,
         app: Name,
@@ -258,7 +258,7 @@ impl Look {
     }
 
     /// Asks the store, on a thread that may wait.
-    pub(crate) fn look(self, context: &Context, place: &Place) -> Result<Carried, ApiError> {
+    pub(crate) fn look(self, context: &Context, target: &Target) -> Result<Carried, ApiError> {
         let is_replayed = matches!(self, Self::Repeated { .. });
         let receipt = |reader: &Reader<'_>| match self {
             Self::Named(receipt) => Ok(receipt),
@@ -270,9 +270,9 @@ impl Look {
         let carried = |reader: &Reader<'_>| {
             let receipt = receipt(reader)?;
             let workspace = shown(reader, receipt.workspace)?;
-            Ok(place.carried(receipt, workspace, is_replayed))
+            Ok(target.carried(receipt, workspace, is_replayed))
         };
-        context.read_here(place.partition, carried).map_err(|error| match error.outcome {
+        context.read_here(target.partition, carried).map_err(|error| match error.outcome {
             Some(Written::Refused) => error,
             Some(Written::NotWritten | Written::Unknown) | None => unread(error),
         })

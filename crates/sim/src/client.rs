@@ -37,8 +37,8 @@ pub(crate) struct Asked {
     pub(crate) partition: PartitionRef,
     pub(crate) target: Arc<Target>,
     pub(crate) command: Command,
-    /// Its turn among the commands of its client's process; `None` once it was sent by another.
-    pub(crate) turn: Option<(u64, u64)>,
+    /// Its rank among the commands of its client's process; `None` once it was sent by another.
+    pub(crate) rank: Option<(u64, u64)>,
     pub(crate) asked_at: Moment,
     /// When it was handed to the client the last time.
     pub(crate) submitted_at: Moment,
@@ -105,7 +105,7 @@ pub(crate) struct Client {
     pub(crate) attempts: BTreeMap<u64, (u64, Moment)>,
     /// What it has asked for and has no answer to. This is on its disk.
     pub(crate) kept: BTreeSet<usize>,
-    /// The registers that it has read, by their place: version and value.
+    /// The registers that it has read, by their workspace: version and value.
     pub(crate) known: BTreeMap<usize, (u64, Bytes)>,
     pub(crate) turns: u64,
     /// All moments are counted from here.

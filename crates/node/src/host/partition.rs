@@ -164,21 +164,21 @@ impl<C: Caller> PartitionHost<C> {
             self.partition.want_checkpoint();
         }
         let had_stopped = self.has_stopped();
-        let step = self.partition.run(time);
+        let work = self.partition.work(time);
         let state = self.partition.state();
         if !had_stopped && matches!(state, State::Stopped(Reason::Unreadable { .. })) {
             self.address.shared().damage().count();
         }
         // Whoever is told that it has stopped sees it.
         self.show_state();
-        self.give(step.replies);
-        self.has_more = step.has_more;
-        let flight = step.flight?;
+        self.give(work.replies);
+        self.has_more = work.has_more;
+        let flight = work.flight?;
         // Commits land in their order: this one lands here only if it is alone. Where several
         // requests wait for it, more will come, and this thread should be free for them.
         self.is_crowded = flight.replies.len() > 1;
         let is_alone = self.partition.in_flight() == 1 || planted::is(Bug::LoneSyncOvertakes);
-        let is_lone = is_alone && !self.is_crowded && !step.has_more;
+        let is_lone = is_alone && !self.is_crowded && !work.has_more;
         let landing = Landing::new(flight, self.address.clone(), self.directory.clone());
         Some(if is_lone { SyncBy::Owner(landing) } else { SyncBy::Syncer(landing) })
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  take(request) ─► Proposer: queue ─► entries, each with its time ─► Applier: backlog
-//!                                                                       │ run(now): one commit
+//!                                                                       │ work(now): one commit
 //!                              fetch ─► apply, one by one ─► commit ─► flush ─► Flight
 //!                                                                                 │ the caller syncs,
 //!  landed() ◄─────────────────────────────────────────────────────────────────────┘ then replies
@@ -102,7 +102,7 @@ pub struct Held {
 }
 
 /// What a step has done and asks for.
-pub struct Step<R> {
+pub struct Work<R> {
     /// Answers that need no sync.
     pub replies: Vec<(R, Reply)>,
     /// A commit that must be synced before its replies go.
@@ -204,11 +204,11 @@ impl<R> Partition<R> {
 
     /// Does one unit of work: reads a part of the log, or carries out what is queued, up to one
     /// commit.
-    pub fn run(&mut self, now: Time) -> Step<R> {
+    pub fn work(&mut self, now: Time) -> Work<R> {
         let batch = match self.applier.state() {
-            State::Stopped(_) => return Step::idle(),
+            State::Stopped(_) => return Work::idle(),
             State::Actualizing(_) => self.applier.actualize(now),
-            State::Serving if self.in_flight >= self.commits_in_flight_max => return Step::idle(),
+            State::Serving if self.in_flight >= self.commits_in_flight_max => return Work::idle(),
             State::Serving => self.propose_and_apply(now),
         };
         let Batch { mut replies, flight, has_more, dropped } = batch;
@@ -219,7 +219,7 @@ impl<R> Partition<R> {
         self.lag_rows.set(self.applier.unflushed_rows());
         self.in_flight = self.in_flight.saturating_add(usize::from(flight.is_some()));
         let is_more_waiting = flight.is_some() && self.proposer.has_more();
-        Step { replies, flight, has_more: has_more || is_more_waiting }
+        Work { replies, flight, has_more: has_more || is_more_waiting }
     }
 
     /// What was proposed together is applied, in one commit or several, before more is proposed: a
@@ -322,7 +322,7 @@ impl std::fmt::Debug for View {
     }
 }
 
-impl<R> Step<R> {
+impl<R> Work<R> {
     fn idle() -> Self {
         Self { replies: Vec::new(), flight: None, has_more: false }
     }

@@ -69,10 +69,10 @@ impl Driver {
     /// One step of the partition. Returns whether there is more to do at once.
     pub(crate) fn step(&mut self) -> bool {
         self.now = Time(self.now.0 + 1);
-        let step = self.partition.run(self.now);
-        self.answers.extend(step.replies);
-        self.flights.extend(step.flight);
-        step.has_more
+        let work = self.partition.work(self.now);
+        self.answers.extend(work.replies);
+        self.flights.extend(work.flight);
+        work.has_more
     }
 
     /// Syncs, and lets the oldest flight go.

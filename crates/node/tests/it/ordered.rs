@@ -49,15 +49,15 @@ impl Replica {
 
     fn step(&mut self) -> bool {
         self.now = Time(self.now.0 + 10);
-        let step = self.applier.run(self.now);
-        self.answers.extend(step.replies);
-        let has_flown = step.flight.is_some();
-        if let Some(flight) = step.flight {
+        let work = self.applier.run(self.now);
+        self.answers.extend(work.replies);
+        let has_flown = work.flight.is_some();
+        if let Some(flight) = work.flight {
             self.store.sync().unwrap();
             self.answers.extend(flight.replies);
             self.view = Some(flight.view);
         }
-        step.has_more || has_flown
+        work.has_more || has_flown
     }
 
     fn settle(&mut self) {

@@ -13,7 +13,7 @@ use super::stream::SubmitStream;
 use super::timeout::timeout;
 use super::{read, write};
 use crate::asked::{name, workspace};
-use crate::commands::{Place, carry_out, command, counted};
+use crate::commands::{Target, carry_out, command, counted};
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads;
@@ -37,9 +37,9 @@ impl CommandService for Commands {
             let (app, workspace) = (name("app", &asked.app)?, workspace(&asked.workspace)?);
             let (key, client) = (read::key(&asked.key)?, read::client(&asked.client)?);
             let body = read::command(asked.command.as_ref())?;
-            let place = Place::of(&self.0, app, workspace)?;
-            let command = command(&place, client, key, deadline, body);
-            carry_out(&self.0, place, command).await
+            let target = Target::of(&self.0, app, workspace)?;
+            let command = command(&target, client, key, deadline, body);
+            carry_out(&self.0, target, command).await
         };
         let carried = counted(&self.0, began, answered.await)?;
         Ok(Response::new(write::carried(carried)))
@@ -49,8 +49,8 @@ impl CommandService for Commands {
         &self,
         request: Request<Streaming<proto::StreamRequest>>,
     ) -> Result<Response<SubmitStream>, Status> {
-        let place = self.0.begin_stream().map_err(ApiError::of_write)?;
-        Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner(), place)))
+        let permit = self.0.begin_stream().map_err(ApiError::of_write)?;
+        Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner(), permit)))
     }
 
     async fn get_receipt(

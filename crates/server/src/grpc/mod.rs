@@ -15,7 +15,7 @@ mod commands;
 mod error;
 mod guard;
 mod health;
-mod lane;
+mod partition_queue;
 mod partitions;
 mod read;
 mod reads;

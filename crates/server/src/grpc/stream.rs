@@ -1,14 +1,14 @@
 //! `SubmitStream`: many commands on their way at once, over one stream.
 //!
 //! ```text
-//!  requests ─► place, command ─► node           handed over as they are read, without waiting
+//!  requests ─► target, command ─► node           handed over as they are read, without waiting
 //!                 │                 │
-//!                 ▼ lane            ▼ inbox: replies, from the node's threads
+//!                 ▼ queue            ▼ inbox: replies, from the node's threads
 //!        [ waiting, waiting, … ] ◄──┘
 //!                 └► answered from the front ─► ready ─► the client
 //! ```
 //!
-//! A lane is a partition: its commands are a chain, and its answers leave in the order in which its
+//! A queue is a partition: its commands are a chain, and its answers leave in the order in which its
 //! commands came. Nothing is spawned and nothing is awaited for a command: the task that writes the
 //! answers to the connection also reads the requests, many of both each time it is woken.
 //!
@@ -34,18 +34,18 @@ use tokio::time::Sleep;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
-use super::lane::{Lane, Waiting};
+use super::partition_queue::{PartitionQueue, Waiting};
 use super::{error, read, write};
 use crate::asked::{name, workspace};
 use crate::commands::{
-    Carried, Look, Place, Settled, command, counted, settle, unanswered, unread,
+    Carried, Look, Settled, Target, command, counted, settle, unanswered, unread,
 };
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::settings::Settings;
 
 /// Places that a stream remembers.
-const PLACES_MAX: usize = 1024;
+const TARGETS_MAX: usize = 1024;
 
 /// Requests that are read before answers are looked for again.
 const READ_AT_ONCE: usize = 256;
@@ -59,7 +59,7 @@ pub(super) struct SubmitStream {
     /// With what the stream ends, if not well.
     failed: Option<Status>,
     last: Last,
-    lanes: Vec<Lane>,
+    queues: Vec<PartitionQueue>,
     order: StreamOrder,
     inbox: Arc<Inbox>,
     /// Emptied and used again.
@@ -71,7 +71,7 @@ pub(super) struct SubmitStream {
     /// Fires when the oldest command may have waited too long.
     overdue: Option<Pin<Box<Sleep>>>,
     ended: Pin<Box<dyn Future<Output = ()> + Send>>,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// What the last request has said, for those that leave it out.
@@ -82,14 +82,14 @@ struct Last {
     client: String,
     /// The same client, once it was read.
     client_id: Option<ClientId>,
-    /// The place of that app and workspace, with its lane; `None` if there is none.
-    place: Option<Found>,
+    /// The target of that app and workspace, with its queue; `None` if there is none.
+    target: Option<Found>,
     /// Places of that app by their workspaces, as they were found.
-    places: HashMap<String, Found>,
+    targets: HashMap<String, Found>,
 }
 
-/// A place and its lane. It is found for good: the partitions of an app are never more or fewer.
-type Found = (Arc<Place>, usize);
+/// A target and its queue. It is found for good: the partitions of an app are never more or fewer.
+type Found = (Arc<Target>, usize);
 
 /// Where the node's threads leave what they have to say.
 #[derive(Default)]
@@ -97,7 +97,7 @@ struct Inbox(Mutex<(Vec<Answered>, Option<Waker>)>);
 
 /// What is said of a command.
 struct Answered {
-    lane: usize,
+    queue: usize,
     number: u64,
     what: What,
 }
@@ -109,16 +109,16 @@ enum What {
 
 /// A command that was handed over.
 struct Sent {
-    place: Arc<Place>,
+    target: Arc<Target>,
     include_proof: bool,
     bytes: usize,
 }
 
 /// A command whose answer takes the store.
 struct Asked {
-    lane: usize,
+    queue: usize,
     number: u64,
-    place: Arc<Place>,
+    target: Arc<Target>,
     look: Look,
 }
 
@@ -144,7 +144,7 @@ impl SubmitStream {
     pub(super) fn new(
         context: Arc<Context>,
         requests: Streaming<proto::StreamRequest>,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Self {
         let to_end = context.clone();
         Self {
@@ -153,7 +153,7 @@ impl SubmitStream {
             is_open: true,
             failed: None,
             last: Last::default(),
-            lanes: Vec::new(),
+            queues: Vec::new(),
             order: StreamOrder::default(),
             inbox: Arc::default(),
             replies: Vec::new(),
@@ -162,7 +162,7 @@ impl SubmitStream {
             in_flight_bytes: 0,
             overdue: None,
             ended: Box::pin(async move { to_end.ended().await }),
-            _place: place,
+            _permit: permit,
         }
     }
 
@@ -199,7 +199,7 @@ impl SubmitStream {
         let proto::StreamRequest { id, generation, request } = request;
         let request = request.unwrap_or_default();
         let since = Instant::now();
-        let index = match self.lane(generation, &request) {
+        let index = match self.queue(generation, &request) {
             Ok(index) => index,
             Err(error) => {
                 let answer = answer(&self.context, id, since, Err(error));
@@ -207,40 +207,44 @@ impl SubmitStream {
             }
         };
         let sent = self.send(index, generation, &request);
-        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
+        let queue = self.queues.get_mut(index).expect("queues are never removed");
         match sent {
-            Ok(Sent { place, include_proof, bytes }) => {
+            Ok(Sent { target, include_proof, bytes }) => {
                 self.in_flight_bytes = self.in_flight_bytes.saturating_add(bytes);
-                lane.wait(Waiting { id, since, place, include_proof, bytes });
+                queue.wait(Waiting { id, since, target, include_proof, bytes });
             }
-            Err(error) => lane.answer_next(answer(&self.context, id, since, Err(error))),
+            Err(error) => queue.answer_next(answer(&self.context, id, since, Err(error))),
         }
         self.in_flight = self.in_flight.saturating_add(1);
     }
 
-    /// The lane of a request's workspace.
-    fn lane(&mut self, generation: u64, request: &proto::SubmitRequest) -> Result<usize, ApiError> {
+    /// The queue of a request's workspace.
+    fn queue(
+        &mut self,
+        generation: u64,
+        request: &proto::SubmitRequest,
+    ) -> Result<usize, ApiError> {
         let is_same = self.last.keep(request);
         if !is_same {
-            self.last.place = None;
+            self.last.target = None;
         }
         self.order.check(generation)?;
         self.last.look_up();
-        if let Some((_, lane)) = &self.last.place {
-            return Ok(*lane);
+        if let Some((_, queue)) = &self.last.target {
+            return Ok(*queue);
         }
-        let place = self.last.find(&self.context).inspect_err(|error| {
+        let target = self.last.find(&self.context).inspect_err(|error| {
             if error.outcome_of_write() != Written::Refused {
                 self.order.not_sent(generation);
             }
         })?;
-        let known = self.lanes.iter().position(|lane| lane.partition == place.partition);
-        let lane = known.unwrap_or_else(|| {
-            self.lanes.push(Lane::new(place.partition));
-            self.lanes.len().saturating_sub(1)
+        let known = self.queues.iter().position(|queue| queue.partition == target.partition);
+        let queue = known.unwrap_or_else(|| {
+            self.queues.push(PartitionQueue::new(target.partition));
+            self.queues.len().saturating_sub(1)
         });
-        self.last.remember((Arc::new(place), lane));
-        Ok(lane)
+        self.last.remember((Arc::new(target), queue));
+        Ok(queue)
     }
 
     /// Hands a command over.
@@ -250,10 +254,10 @@ impl SubmitStream {
         generation: u64,
         request: &proto::SubmitRequest,
     ) -> Result<Sent, ApiError> {
-        let (place, _) = self.last.place.as_ref().expect("the lane is that of a place");
-        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
-        let partition = lane.partition;
-        lane.order.begin(generation, || self.context.check_serves(partition))?;
+        let (target, _) = self.last.target.as_ref().expect("the queue is that of a target");
+        let queue = self.queues.get_mut(index).expect("queues are never removed");
+        let partition = queue.partition;
+        queue.order.begin(generation, || self.context.check_serves(partition))?;
         let deadline = read::deadline(request.deadline_ms)?;
         let key = read::key(&request.key)?;
         let client = match &self.last.client_id {
@@ -262,20 +266,20 @@ impl SubmitStream {
         };
         let body = read::command(request.command.as_ref())?;
         let include_proof = body.include_proof;
-        let command = command(place, client, key, deadline, body);
+        let command = command(target, client, key, deadline, body);
         let bytes = command.held_bytes();
-        let (inbox, number) = (self.inbox.clone(), lane.next());
+        let (inbox, number) = (self.inbox.clone(), queue.next());
         let answer = move |reply| {
-            inbox.put(Answered { lane: index, number, what: What::Reply(reply) });
+            inbox.put(Answered { queue: index, number, what: What::Reply(reply) });
         };
         let sent =
-            self.context.node.submit_in(lane.order.chain(), place.partition, command, answer);
+            self.context.node.submit_in(queue.order.chain(), target.partition, command, answer);
         sent.map_err(|error| self.context.not_asked(error)).inspect_err(|error| {
             if error.outcome_of_write() != Written::Refused {
-                lane.order.not_sent();
+                queue.order.not_sent();
             }
         })?;
-        Ok(Sent { place: place.clone(), include_proof, bytes })
+        Ok(Sent { target: target.clone(), include_proof, bytes })
     }
 
     /// Takes what the node has said, and lets go what can be answered in its order.
@@ -296,25 +300,25 @@ impl SubmitStream {
         }
     }
 
-    /// Puts what was said of a command into its place, unless the store has to be asked first. What
+    /// Puts what was said of a command into its target, unless the store has to be asked first. What
     /// nobody waits for any more is dropped.
     fn settle(&mut self, answered: Answered) -> Option<Asked> {
-        let Answered { lane: index, number, what } = answered;
-        let lane = self.lanes.get_mut(index).expect("lanes are never removed");
-        let waiting = lane.waiting(number)?;
+        let Answered { queue: index, number, what } = answered;
+        let queue = self.queues.get_mut(index).expect("queues are never removed");
+        let waiting = queue.waiting(number)?;
         let outcome = match what {
-            What::Reply(reply) => match settle(&waiting.place, waiting.include_proof, reply) {
+            What::Reply(reply) => match settle(&waiting.target, waiting.include_proof, reply) {
                 Ok(Settled::Carried(carried)) => Ok(carried),
                 Ok(Settled::Look(look)) => {
-                    let place = waiting.place.clone();
-                    return Some(Asked { lane: index, number, place, look });
+                    let target = waiting.target.clone();
+                    return Some(Asked { queue: index, number, target, look });
                 }
                 Err(error) => Err(error),
             },
             What::Looked(looked) => looked,
         };
         let answer = answer(&self.context, waiting.id, waiting.since, outcome);
-        let left = lane.answer(number, answer);
+        let left = queue.answer(number, answer);
         self.in_flight_bytes = self.in_flight_bytes.saturating_sub(left);
         None
     }
@@ -334,12 +338,12 @@ impl SubmitStream {
             };
             let readers = context.clone();
             readers.readers.spawn(move || {
-                for Asked { lane, number, place, look } in asked {
+                for Asked { queue, number, target, look } in asked {
                     let looked = match &reserved {
                         Err(error) if look.cost() > 0 => Err(unread(error.clone())),
-                        Ok(_) | Err(_) => look.look(&context, &place),
+                        Ok(_) | Err(_) => look.look(&context, &target),
                     };
-                    inbox.put(Answered { lane, number, what: What::Looked(looked) });
+                    inbox.put(Answered { queue, number, what: What::Looked(looked) });
                 }
                 drop(reserved);
             });
@@ -357,8 +361,8 @@ impl SubmitStream {
             let context = &self.context;
             let late = |it: &Waiting| answer(context, it.id, it.since, Err(unanswered(within)));
             let mut oldest = None;
-            for lane in &mut self.lanes {
-                let (left, waiting) = lane.give_up(within, late);
+            for queue in &mut self.queues {
+                let (left, waiting) = queue.give_up(within, late);
                 self.in_flight_bytes = self.in_flight_bytes.saturating_sub(left);
                 oldest = oldest.into_iter().chain(waiting).min();
             }
@@ -369,8 +373,8 @@ impl SubmitStream {
     }
 
     fn release(&mut self) {
-        for lane in &mut self.lanes {
-            self.in_flight = self.in_flight.saturating_sub(lane.release(&mut self.ready));
+        for queue in &mut self.queues {
+            self.in_flight = self.in_flight.saturating_sub(queue.release(&mut self.ready));
         }
     }
 }
@@ -390,7 +394,7 @@ fn answer(
 }
 
 impl Last {
-    /// Keeps what a request says. Returns whether its place is that of the last one.
+    /// Keeps what a request says. Returns whether its target is that of the last one.
     fn keep(&mut self, request: &proto::SubmitRequest) -> bool {
         let keep = |kept: &mut String, said: &String| {
             let is_same = said.is_empty() || kept == said;
@@ -404,28 +408,28 @@ impl Last {
         }
         let is_same_app = keep(&mut self.app, &request.app);
         if !is_same_app {
-            self.places.clear();
+            self.targets.clear();
         }
         keep(&mut self.workspace, &request.workspace) && is_same_app
     }
 
-    /// Finds the place again, if it was found before.
+    /// Finds the target again, if it was found before.
     fn look_up(&mut self) {
-        if self.place.is_none() {
-            self.place = self.places.get(&self.workspace).cloned();
+        if self.target.is_none() {
+            self.target = self.targets.get(&self.workspace).cloned();
         }
     }
 
     fn remember(&mut self, found: Found) {
-        if self.places.len() >= PLACES_MAX {
-            self.places.clear();
+        if self.targets.len() >= TARGETS_MAX {
+            self.targets.clear();
         }
-        self.places.insert(self.workspace.clone(), found.clone());
-        self.place = Some(found);
+        self.targets.insert(self.workspace.clone(), found.clone());
+        self.target = Some(found);
     }
 
-    fn find(&self, context: &Context) -> Result<Place, ApiError> {
-        Place::of(context, name("app", &self.app)?, workspace(&self.workspace)?)
+    fn find(&self, context: &Context) -> Result<Target, ApiError> {
+        Target::of(context, name("app", &self.app)?, workspace(&self.workspace)?)
     }
 }
 

@@ -1,13 +1,13 @@
 //! Registers and counters are linearizable: what all clients were told of them can be put into one
 //! order that keeps what was over before something else began.
 //!
-//! Each place has a register, which is an entity that is written with and without conditions, and a
-//! counter, which is a sequence: to draw from it is to fetch and increment. A place is left for a new
+//! Each contended workspace has a register, which is an entity that is written with and without conditions, and a
+//! counter, which is a sequence: to draw from it is to fetch and increment. A contended workspace is left for a new
 //! one after so many calls that its history can be searched.
 //!
 //! **Invariant:** this looks at what clients saw. The log, the store and the model are not asked.
 //!
-//! **Deliberately absent:** places where a key may have been forgotten before the run was over. There
+//! **Deliberately absent:** contended workspaces where a key may have been forgotten before the run was over. There
 //! a command that is sent again too late is another command, and may be carried out once more.
 
 mod search;
@@ -21,7 +21,7 @@ use self::search::{Call, Searched, search};
 use super::Violation;
 use crate::client::{Asked, Ended};
 use crate::world::World;
-use crate::world::places::Place;
+use crate::world::contended::Contended;
 use crate::world::reading::Found;
 
 pub(crate) use self::search::CALLS_MAX;
@@ -62,47 +62,54 @@ enum Written {
 /// Refusals of a condition.
 const CONDITIONS: [&str; 4] = ["KEY_EXISTS", "KEY_NOT_FOUND", "VERSION_MISMATCH", "VALUE_MISMATCH"];
 
-/// Looks at all places. Returns how many histories were searched and in how many there was a maybe.
+/// Looks at all contended workspaces. Returns how many histories were searched and in how many there was a maybe.
 pub(crate) fn check(world: &World) -> Result<(u64, u64), Violation> {
     let (mut searched, mut maybes) = (0_u64, 0_u64);
-    for place in world.places.iter().filter(|place| has_all_keys(world, place)) {
-        let (registers, counters) = histories(place, &world.asked);
+    for contended in world.contended.iter().filter(|contended| has_all_keys(world, contended)) {
+        let (registers, counters) = histories(contended, &world.asked);
         let has_maybe = registers.iter().any(|call| call.ended.is_none())
             || counters.iter().any(|call| call.ended.is_none());
         maybes = maybes.saturating_add(u64::from(has_maybe));
         let found = search(&registers, None, on_register);
-        verdict(place, found, || format!("{registers:#?}"))?;
+        verdict(contended, found, || format!("{registers:#?}"))?;
         let found = search(&counters, 0, on_counter);
-        verdict(place, found, || format!("{counters:#?}"))?;
+        verdict(contended, found, || format!("{counters:#?}"))?;
         searched = searched.saturating_add(2);
     }
     Ok((searched, maybes))
 }
 
-/// Whether no key that was used at a place can have been forgotten since.
-fn has_all_keys(world: &World, place: &Place) -> bool {
+/// Whether no key that was used at a contended workspace can have been forgotten since.
+fn has_all_keys(world: &World, contended: &Contended) -> bool {
     let Retention::Milliseconds(ms) = world.retention else { return true };
     let was_set = world.trace.has_counted("clock_jumps");
-    let mut asked = place.asked.iter().filter_map(|number| world.asked.get(*number));
+    let mut asked = contended.asked.iter().filter_map(|number| world.asked.get(*number));
     let retention = std::time::Duration::from_millis(ms);
     let is_young = |asked: &Asked| world.agenda.now().saturating_sub(asked.asked_at) < retention;
     !was_set && asked.all(is_young)
 }
 
-fn verdict(place: &Place, found: Searched, history: impl Fn() -> String) -> Result<(), Violation> {
+fn verdict(
+    contended: &Contended,
+    found: Searched,
+    history: impl Fn() -> String,
+) -> Result<(), Violation> {
     let why = match found {
         Searched::Found => return Ok(()),
         Searched::None => "no order explains",
         Searched::TooMany => "there are too many orders of",
     };
-    let what = format!("workspace {}: {why} {}", place.workspace.0, history());
+    let what = format!("workspace {}: {why} {}", contended.workspace.0, history());
     Err(Violation::new("linearizable", what))
 }
 
-/// What was done at a place, and what everybody was told of it.
-fn histories(place: &Place, all: &[Asked]) -> (Vec<Call<OnRegister>>, Vec<Call<OnCounter>>) {
+/// What was done at a contended workspace, and what everybody was told of it.
+fn histories(
+    contended: &Contended,
+    all: &[Asked],
+) -> (Vec<Call<OnRegister>>, Vec<Call<OnCounter>>) {
     let (mut registers, mut counters) = (Vec::new(), Vec::new());
-    for (begun, ended, found) in &place.reads {
+    for (begun, ended, found) in &contended.reads {
         let (begun, ended) = (*begun, Some(*ended));
         match found {
             Found::Entity(row) => {
@@ -121,7 +128,7 @@ fn histories(place: &Place, all: &[Asked]) -> (Vec<Call<OnRegister>>, Vec<Call<O
             | Found::Consistency(_) => {}
         }
     }
-    for asked in place.asked.iter().filter_map(|number| all.get(*number)) {
+    for asked in contended.asked.iter().filter_map(|number| all.get(*number)) {
         let Some((came_to, ended)) = came_to(asked) else { continue };
         let begun = asked.asked_at;
         let changes = asked.command.events.iter().flat_map(|event| &event.changes);

@@ -76,12 +76,12 @@ pub(crate) fn check(world: &World) -> Result<(), Violation> {
         }
     }
     let mut in_turn: Vec<_> = world.asked.iter().enumerate().collect();
-    in_turn.sort_by_key(|(_, asked)| (asked.client, asked.turn));
+    in_turn.sort_by_key(|(_, asked)| (asked.client, asked.rank));
     for (number, asked) in in_turn {
         let is_stream =
             world.clients.get(asked.client).is_some_and(|client| client.style == Style::Stream);
         let (Some((life, _)), Some(Ended::Done(receipt)), true) =
-            (asked.turn, &asked.ended, is_stream)
+            (asked.rank, &asked.ended, is_stream)
         else {
             continue;
         };

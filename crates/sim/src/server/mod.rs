@@ -1,13 +1,13 @@
 //! The server: the node's own state machines, driven by the agenda instead of by threads.
 //!
 //! ```text
-//!  message ─► inbox of a partition ─► its turn: take all, work once ─► a commit to sync
+//!  message ─► inbox of a partition ─► woken: take all, work once ─► a commit to sync
 //!               ▲                                                        │ alone, or by the syncer
 //!               └─────── landed ◄── sync ends ◄── sync begins ◄──────────┘
-//!  message ─► inbox of the directory ─► its turn: take all
+//!  message ─► inbox of the directory ─► woken: take all
 //! ```
 //!
-//! Between any two of these, anything else can happen: a message, a turn of another partition, the
+//! Between any two of these, anything else can happen: a message, another partition that is woken, the
 //! end of the process. Nothing is decided here: whatever a thread of the node would do is a call of the
 //! same function.
 
@@ -49,11 +49,11 @@ type Address = Arc<seriatim_node::parts::Address<Handle>>;
 /// What the world has to do for the server.
 #[derive(Debug)]
 pub(crate) enum Wish {
-    /// A partition wants a turn soon.
-    Turn { partition: PartitionRef },
-    /// A partition wants a turn at a moment, whatever happens until then.
+    /// A partition is to be woken soon.
+    Wake { partition: PartitionRef },
+    /// A partition is to be woken at a moment, whatever happens until then.
     Timer { partition: PartitionRef, at: Moment },
-    /// The directory wants a turn soon.
+    /// The directory is to be woken soon.
     Directory,
     /// The syncer begins a sync.
     Sync,
@@ -241,8 +241,8 @@ impl Server {
         self.streams.remove(&connection);
     }
 
-    /// A partition has its turn: one that was wished for soon, or by its timer.
-    pub(crate) fn turn(
+    /// A partition is woken: soon after something was sent to it, or by its timer.
+    pub(crate) fn wake(
         &mut self,
         name: PartitionRef,
         timer: Option<Moment>,
@@ -313,7 +313,7 @@ impl Server {
     fn rest(&mut self, name: PartitionRef, now: Moment) {
         let Some(seat) = self.seats.get_mut(&name) else { return };
         match seat.host.rest(now) {
-            Next::Now => self.wish_turn(name),
+            Next::Now => self.wish_wake(name),
             Next::Within(rest) => {
                 let at = now.saturating_add(rest);
                 if seat.timer.is_none_or(|timer| timer > at) {
@@ -324,11 +324,11 @@ impl Server {
             Next::End => seat.has_ended = true,
         }
         if self.seats.get(&name).is_some_and(|seat| !seat.inbox.is_empty()) {
-            self.wish_turn(name);
+            self.wish_wake(name);
         }
     }
 
-    /// The directory has its turn.
+    /// The directory is woken.
     pub(crate) fn direct(&mut self, now: Moment) {
         self.is_directory_awaited = false;
         loop {
@@ -492,13 +492,13 @@ impl Server {
                 now,
             );
             self.seats.insert(name, Seat::new(host, address));
-            self.wish_turn(name);
+            self.wish_wake(name);
         }
         for (name, message) in to_partitions {
             if let Some(seat) = self.seats.get_mut(&name) {
                 seat.inbox.push_back(message);
             }
-            self.wish_turn(name);
+            self.wish_wake(name);
         }
         if !to_directory.is_empty() && !std::mem::replace(&mut self.is_directory_awaited, true) {
             self.wishes.push(Wish::Directory);
@@ -510,11 +510,11 @@ impl Server {
         mail.to_directory = to_directory;
     }
 
-    fn wish_turn(&mut self, name: PartitionRef) {
+    fn wish_wake(&mut self, name: PartitionRef) {
         let Some(seat) = self.seats.get_mut(&name) else { return };
         // One that waits for the disk looks when that has answered.
         if seat.syncing.is_none() && !std::mem::replace(&mut seat.is_awaited, true) {
-            self.wishes.push(Wish::Turn { partition: name });
+            self.wishes.push(Wish::Wake { partition: name });
         }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Seat {
     pub(super) inbox: VecDeque<ToPartition<Handle>>,
     /// The commit whose sync it waits for itself. It does nothing else meanwhile.
     pub(super) syncing: Option<Landing<Handle>>,
-    /// Whether it was promised a turn.
+    /// Whether it is about to be woken.
     pub(super) is_awaited: bool,
     /// When it wakes by itself.
     pub(super) timer: Option<Moment>,

@@ -70,7 +70,7 @@ impl World {
             _ if !self.quiet_for().is_zero() => {}
             0 => self.begin_read(index),
             1 | 2 => self.ask_again(index),
-            3 | 4 => self.ask_at_place(index),
+            3 | 4 => self.ask_contended(index),
             _ => self.ask(index),
         }
         self.send_all(index);
@@ -113,17 +113,17 @@ impl World {
     }
 
     /// Asks for something new where everybody does the same, one thing at a time.
-    fn ask_at_place(&mut self, index: usize) {
-        let at = self.some_place();
-        let place = self.places.get(at).expect("it was just chosen");
-        let workspace = WorkspaceRef::Id(place.workspace);
+    fn ask_contended(&mut self, index: usize) {
+        let at = self.some_contended();
+        let contended = self.contended.get(at).expect("it was just chosen");
+        let workspace = WorkspaceRef::Id(contended.workspace);
         let is_busy = self
             .clients
             .get(index)
-            .is_some_and(|client| place.asked.iter().any(|asked| client.kept.contains(asked)));
+            .is_some_and(|client| contended.asked.iter().any(|asked| client.kept.contains(asked)));
         let partition = self.partition_of(&workspace);
         let Some(client) = self.with_room(index, partition).filter(|_| !is_busy) else { return };
-        let events = self.something_at(index, at);
+        let events = self.something_contended(index, at);
         let command = Command {
             workspace,
             client,
@@ -134,8 +134,8 @@ impl World {
             include_proof: false,
             events,
         };
-        if let Some(place) = self.places.get_mut(at) {
-            place.asked.push(self.asked.len());
+        if let Some(contended) = self.contended.get_mut(at) {
+            contended.asked.push(self.asked.len());
         }
         self.take_on(index, partition, command);
     }
@@ -176,7 +176,7 @@ impl World {
             partition,
             target,
             command,
-            turn: None,
+            rank: None,
             asked_at: self.agenda.now(),
             ended: None,
             receipts: Vec::new(),
@@ -241,7 +241,7 @@ impl World {
             return;
         };
         client.turns = client.turns.saturating_add(1);
-        asked.turn = is_new.then_some((client.life, client.turns));
+        asked.rank = is_new.then_some((client.life, client.turns));
         client.kept.insert(number);
         (asked.stage, asked.turned_away, asked.submitted_at) = (Stage::Waiting, 0, now);
         let instant = client.instant(now);

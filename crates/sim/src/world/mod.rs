@@ -6,10 +6,10 @@
 //! ```
 
 mod asking;
+pub(crate) mod contended;
 mod covering;
 mod faults;
 mod following;
-pub(crate) mod places;
 pub(crate) mod reading;
 mod serving;
 
@@ -37,8 +37,8 @@ use crate::rates::Rates;
 use crate::server::{Clock, Server};
 use crate::trace::Trace;
 
+use self::contended::{COUNTER, Contended};
 use self::covering::Years;
-use self::places::{COUNTER, Place};
 use self::reading::{Found, Reading, Taken};
 
 /// How long everybody may take to come to an end when nothing goes wrong any more.
@@ -62,13 +62,13 @@ const WINDOWS: [(Retention, u64); 8] = [
 /// What happens.
 #[derive(Debug)]
 pub(crate) enum Happening {
-    /// A partition has its turn, soon after it was wished for or by its timer.
-    Turn {
+    /// A partition is woken, soon after something was sent to it or by its timer.
+    Wake {
         life: u64,
         partition: PartitionRef,
         timer: Option<Moment>,
     },
-    /// The directory has its turn.
+    /// The directory is woken.
     Direct {
         life: u64,
     },
@@ -197,7 +197,7 @@ pub(crate) struct World {
     pub(crate) keys: u128,
     /// The commands by what tells them apart: nobody asks for the same thing under a key twice.
     pub(crate) numbers: BTreeMap<(Key, Fingerprint), usize>,
-    pub(crate) places: Vec<Place>,
+    pub(crate) contended: Vec<Contended>,
     pub(crate) readings: Vec<Reading>,
     /// How many events are in a partition's log behind each commit, and when that was.
     pub(crate) committed: BTreeMap<PartitionRef, Vec<(usize, Moment)>>,
@@ -269,7 +269,7 @@ impl World {
             asked: Vec::new(),
             keys: 0,
             numbers: BTreeMap::new(),
-            places: Vec::new(),
+            contended: Vec::new(),
             readings: Vec::new(),
             committed: BTreeMap::new(),
             known: BTreeMap::new(),
@@ -355,7 +355,7 @@ impl World {
             return Ok(());
         }
         match what {
-            Happening::Turn { life, partition, timer } => self.turn(life, partition, timer),
+            Happening::Wake { life, partition, timer } => self.wake(life, partition, timer),
             Happening::Direct { life } => self.direct(life),
             Happening::Synced { life, of, begun, is_early } => {
                 self.synced(life, of, begun, is_early);
@@ -461,7 +461,7 @@ impl Happening {
     fn is_of_server(&self) -> bool {
         matches!(
             self,
-            Self::Turn { .. }
+            Self::Wake { .. }
                 | Self::Direct { .. }
                 | Self::Synced { .. }
                 | Self::Command { .. }

@@ -17,7 +17,7 @@ use seriatim_types::{
     PartitionRef, Receipt, RecordRow, Time, WorkspaceId, WorkspaceRef, Year,
 };
 
-use super::places::{COUNTER, register};
+use super::contended::{COUNTER, register};
 use super::{Happening, World};
 use crate::agenda::Moment;
 use crate::client::Style;
@@ -71,8 +71,8 @@ pub(crate) struct Reading {
     connection: u64,
     partition: PartitionRef,
     query: Query,
-    /// The place that it is about, if it is about one.
-    place: Option<usize>,
+    /// The contended workspace that it is about, if it is about one.
+    contended: Option<usize>,
     begun: Moment,
     /// Up to where somebody knew the partition's log when it began.
     known: u64,
@@ -91,7 +91,7 @@ impl World {
     /// A client asks for something.
     pub(super) fn begin_read(&mut self, client: usize) {
         let now = self.agenda.now();
-        let (query, place) = self.some_query();
+        let (query, contended) = self.some_query();
         let partition = self.partition_of(&WorkspaceRef::Id(query.workspace()));
         let known = self.known.get(&partition).copied().unwrap_or(0);
         let Some(it) = self.clients.get_mut(client) else { return };
@@ -112,8 +112,17 @@ impl World {
         self.trace.line(now, format_args!("client {client}: reads {query:?}"));
         self.count("reads");
         let (begun, is_over) = (now, false);
-        let it =
-            Reading { client, life, connection, partition, query, place, begun, known, is_over };
+        let it = Reading {
+            client,
+            life,
+            connection,
+            partition,
+            query,
+            contended,
+            begun,
+            known,
+            is_over,
+        };
         self.readings.push(it);
         for moment in moments {
             self.agenda.at(moment, Happening::Read { reading });
@@ -211,15 +220,15 @@ impl World {
         reading.is_over = true;
         self.trace.line(now, format_args!("client {}: has read {found:?}", reading.client));
         invariants::reads::check_order(&reading.query, reading.known, offset)?;
-        let (place, begun, partition) = (reading.place, reading.begun, reading.partition);
-        if let (Some(place), Found::Entity(row)) = (place, &found) {
+        let (contended, begun, partition) = (reading.contended, reading.begun, reading.partition);
+        if let (Some(contended), Found::Entity(row)) = (contended, &found) {
             match row {
-                Some(row) => client.known.insert(place, (row.version, row.value.clone())),
-                None => client.known.remove(&place),
+                Some(row) => client.known.insert(contended, (row.version, row.value.clone())),
+                None => client.known.remove(&contended),
             };
         }
-        if let Some(place) = place.and_then(|place| self.places.get_mut(place)) {
-            place.reads.push((begun, now, found));
+        if let Some(contended) = contended.and_then(|contended| self.contended.get_mut(contended)) {
+            contended.reads.push((begun, now, found));
         }
         self.know(partition, offset);
         Ok(())
@@ -231,13 +240,13 @@ impl World {
         *known = offset.max(*known);
     }
 
-    /// Something at a place, or something that somebody has a receipt for.
+    /// Something at a contended workspace, or something that somebody has a receipt for.
     fn some_query(&mut self) -> (Query, Option<usize>) {
         let number = self.dice.index_below(self.asked.len().max(1));
         let asked = self.asked.get(number);
         let known = asked.and_then(|asked| Some((asked, asked.receipts.last()?)));
         let (Some((asked, receipt)), true) = (known, self.dice.below(2) == 0) else {
-            return self.some_query_of_place();
+            return self.some_query_of_contended();
         };
         let workspace = receipt.workspace;
         let head = Query::Head { workspace };
@@ -300,9 +309,9 @@ impl World {
         (query, None)
     }
 
-    fn some_query_of_place(&mut self) -> (Query, Option<usize>) {
-        let place = self.some_place();
-        let workspace = self.places.get(place).expect("it was just chosen").workspace;
+    fn some_query_of_contended(&mut self) -> (Query, Option<usize>) {
+        let contended = self.some_contended();
+        let workspace = self.contended.get(contended).expect("it was just chosen").workspace;
         let query = match self.dice.below(3) {
             0 => {
                 let name = Name::new(COUNTER).expect("a short name");
@@ -310,7 +319,7 @@ impl World {
             }
             _ => Query::Entity { workspace, key: register() },
         };
-        (query, Some(place))
+        (query, Some(contended))
     }
 }
 

@@ -21,18 +21,18 @@ use crate::server::{Asker, Seen, Server, Wish};
 /// The app that everything is about.
 pub(crate) const SHOP: AppId = AppId(1);
 
-/// How long a partition waits for its turn at most.
-const TURN: Duration = Duration::from_micros(300);
+/// How long it takes at most until a thread that was woken runs.
+const WAKE: Duration = Duration::from_micros(300);
 
 /// How late a timer is at least: one that is over at once would let no time pass.
 const TIMER_MIN: Duration = Duration::from_micros(100);
 
 impl World {
-    pub(super) fn turn(&mut self, life: u64, partition: PartitionRef, timer: Option<Moment>) {
+    pub(super) fn wake(&mut self, life: u64, partition: PartitionRef, timer: Option<Moment>) {
         let now = self.agenda.now();
         let time = self.clock.now(now);
         if let Some(server) = self.server.as_mut().filter(|_| life == self.life) {
-            server.turn(partition, timer, now, time);
+            server.wake(partition, timer, now, time);
         }
     }
 
@@ -150,7 +150,7 @@ impl World {
     }
 
     /// A refusal leaves no trace. Should nobody hear of it, the command is decided anew when it comes
-    /// again, behind those that came after it: it has lost its turn.
+    /// again, behind those that came after it: it has lost its rank.
     fn note_refusals(&mut self, seen: &Seen) {
         let (Seen::Flew { batch, .. } | Seen::Dropped { batch, .. }) = seen else { return };
         for (entry, applied) in batch {
@@ -158,7 +158,7 @@ impl World {
             if let (Body::Command(command), Answer::Refused(_)) = (&entry.body, &applied.answer) {
                 let number = self.numbers.get(&(command.key, command.fingerprint));
                 if let Some(asked) = number.and_then(|number| self.asked.get_mut(*number)) {
-                    asked.turn = None;
+                    asked.rank = None;
                 }
             }
         }
@@ -167,21 +167,21 @@ impl World {
     fn fulfil_wish(&mut self, wish: Wish) -> Result<(), Violation> {
         let life = self.life;
         match wish {
-            Wish::Turn { partition } => {
-                let delay = part_of(&mut self.dice, TURN);
-                self.agenda.after(delay, Happening::Turn { life, partition, timer: None });
+            Wish::Wake { partition } => {
+                let delay = part_of(&mut self.dice, WAKE);
+                self.agenda.after(delay, Happening::Wake { life, partition, timer: None });
             }
             Wish::Timer { partition, at } => {
                 // While everybody rests it wakes now and then all the same.
                 let quiet = self.quiet_for();
                 let late = part_of(&mut self.dice, quiet)
-                    .saturating_add(part_of(&mut self.dice, TURN))
+                    .saturating_add(part_of(&mut self.dice, WAKE))
                     .saturating_add(TIMER_MIN);
-                let turn = Happening::Turn { life, partition, timer: Some(at) };
-                self.agenda.at(at.saturating_add(late), turn);
+                let woken = Happening::Wake { life, partition, timer: Some(at) };
+                self.agenda.at(at.saturating_add(late), woken);
             }
             Wish::Directory => {
-                let delay = part_of(&mut self.dice, TURN);
+                let delay = part_of(&mut self.dice, WAKE);
                 self.agenda.after(delay, Happening::Direct { life });
             }
             Wish::Sync => self.begin_sync(None),

@@ -29,7 +29,7 @@ use seriatim_sequencer::{Busy as SequencerBusy, Counters};
 use seriatim_storage::Store;
 use seriatim_types::{Entry, LogIndex, Position, Time};
 
-use super::{Flight, Held, Observer, Replies, State, Step};
+use super::{Flight, Held, Observer, Replies, State, Work};
 use crate::metrics::NodeCounters;
 use crate::reply::{Busy, Reason, RequestError};
 use crate::row_cache::RowCache;
@@ -191,13 +191,13 @@ impl<R> Applier<R> {
     }
 
     /// Does one unit of work: reads a part of the log, or applies entries, up to one commit.
-    pub fn run(&mut self, now: Time) -> Step<R> {
+    pub fn work(&mut self, now: Time) -> Work<R> {
         let Batch { replies, flight, has_more, dropped: _ } = match self.phase {
             Phase::Stopped(_) => Batch::idle(),
             Phase::Actualizing(_) => self.actualize(now),
             Phase::Serving(_) => self.commit_next(now),
         };
-        Step { replies, flight, has_more }
+        Work { replies, flight, has_more }
     }
 
     /// How many entries are not applied yet.

@@ -16,10 +16,10 @@ use seriatim_api::StreamResponse;
 use seriatim_node::PartitionOrder;
 use seriatim_types::PartitionRef;
 
-use crate::commands::Place;
+use crate::commands::Target;
 
 /// The commands of one partition.
-pub(super) struct Lane {
+pub(super) struct PartitionQueue {
     pub(super) partition: PartitionRef,
     pub(super) order: PartitionOrder,
     /// The number of the command at the front. They are counted from 0 on.
@@ -32,7 +32,7 @@ pub(super) struct Waiting {
     /// By which the client knows it.
     pub(super) id: u64,
     pub(super) since: Instant,
-    pub(super) place: Arc<Place>,
+    pub(super) target: Arc<Target>,
     pub(super) include_proof: bool,
     /// What the command takes of the stream's room.
     pub(super) bytes: usize,
@@ -54,7 +54,7 @@ impl InFlight {
     }
 }
 
-impl Lane {
+impl PartitionQueue {
     pub(super) fn new(partition: PartitionRef) -> Self {
         Self { partition, order: PartitionOrder::default(), first: 0, commands: VecDeque::new() }
     }

@@ -1,6 +1,6 @@
-//! Places that everybody uses: a register and a counter each, for a while.
+//! Contended workspaces: everybody uses them, a register and a counter each, for a while.
 //!
-//! **Invariant:** a place is used for so many calls and no more, so that what was done there can be
+//! **Invariant:** a contended workspace is used for so many calls and no more, so that what was done there can be
 //! searched for an order.
 
 use seriatim_types::{
@@ -12,10 +12,10 @@ use super::reading::Found;
 use crate::agenda::Moment;
 use crate::invariants::linearizable::CALLS_MAX;
 
-/// How many places are in use at a time.
-const PLACES: usize = 2;
+/// How many contended workspaces are in use at a time.
+const CONTENDED: usize = 2;
 
-/// Workspaces from here on are places. Nothing else is done there.
+/// Workspaces from here on are contended. Nothing else is done there.
 const FIRST: u64 = 1_000;
 
 /// The sequence that is a counter.
@@ -23,7 +23,7 @@ pub(crate) const COUNTER: &str = "counter";
 
 /// A workspace with a register and a counter, and what was done there.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct Contended {
     pub(crate) workspace: WorkspaceId,
     /// The commands that were sent there.
     pub(crate) asked: Vec<usize>,
@@ -34,34 +34,39 @@ pub(crate) struct Place {
 }
 
 impl World {
-    /// A place to do something at.
-    pub(super) fn some_place(&mut self) -> usize {
-        while self.places.len() < PLACES {
-            self.add_place();
+    /// A contended workspace to do something at.
+    pub(super) fn some_contended(&mut self) -> usize {
+        while self.contended.len() < CONTENDED {
+            self.add_contended();
         }
-        let newest = self.places.len().saturating_sub(PLACES);
-        let mut at = newest.saturating_add(self.dice.index_below(PLACES));
-        if self.places.get(at).is_none_or(|place| place.calls >= CALLS_MAX) {
-            self.add_place();
-            at = self.places.len().saturating_sub(1);
+        let newest = self.contended.len().saturating_sub(CONTENDED);
+        let mut at = newest.saturating_add(self.dice.index_below(CONTENDED));
+        if self.contended.get(at).is_none_or(|contended| contended.calls >= CALLS_MAX) {
+            self.add_contended();
+            at = self.contended.len().saturating_sub(1);
         }
-        if let Some(place) = self.places.get_mut(at) {
-            place.calls = place.calls.saturating_add(1);
+        if let Some(contended) = self.contended.get_mut(at) {
+            contended.calls = contended.calls.saturating_add(1);
         }
         at
     }
 
-    fn add_place(&mut self) {
-        let number = u64::try_from(self.places.len()).unwrap_or(u64::MAX);
+    fn add_contended(&mut self) {
+        let number = u64::try_from(self.contended.len()).unwrap_or(u64::MAX);
         let workspace = WorkspaceId(FIRST.saturating_add(number));
         let (asked, reads) = (Vec::new(), Vec::new());
-        self.places.push(Place { workspace, asked, reads, calls: 0 });
+        self.contended.push(Contended { workspace, asked, reads, calls: 0 });
     }
 
-    /// What a client does at a place: it draws a number, or writes the register, mostly in view of
+    /// What a client does at a contended workspace: it draws a number, or writes the register, mostly in view of
     /// what it has read there.
-    pub(super) fn something_at(&mut self, client: usize, place: usize) -> Vec<CommandEvent> {
-        let known = self.clients.get(client).and_then(|client| client.known.get(&place)).cloned();
+    pub(super) fn something_contended(
+        &mut self,
+        client: usize,
+        contended: usize,
+    ) -> Vec<CommandEvent> {
+        let known =
+            self.clients.get(client).and_then(|client| client.known.get(&contended)).cloned();
         let number = self.asked.len();
         let value = Template::plain(number.to_string());
         let condition = match (self.dice.below(6), known) {

@@ -116,3 +116,56 @@ pub const KEYS_MAX: u64 = 1_000_000_000;
 
 /// The first workspace id that belongs to a name; those below are chosen by callers.
 pub const NAMED_WORKSPACE_FIRST: u64 = 1 << 40;
+
+/// Places of one run, the unit in which a projection's work is leased. A hop between threads costs
+/// about 90 microseconds, which is little for so many events. No command has more events, so a run
+/// can end where a command ends.
+pub const LANE_RUN_PLACES_MAX: u32 = 512;
+
+/// Bytes of events after which a run ends, at the end of the command that passes it.
+pub const LANE_RUN_BYTES: u64 = 1024 * 1024;
+
+/// Runs of one projection that are offered and not committed, unless a setting says otherwise.
+pub const LANE_RUNS_DEFAULT: usize = 64;
+
+/// What that setting may say at most.
+pub const LANE_RUNS_MAX: usize = 4096;
+
+/// Bytes of events in those runs. A single run may be larger, or it could never be done.
+pub const LANE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+
+/// Shortest lease. Shorter ones expire under a worker that the operating system held up.
+pub const LEASE_MS_MIN: u64 = 10 * 1000;
+
+/// Longest lease, and longest extension by one renewal.
+pub const LEASE_MS_MAX: u64 = 10 * 60 * 1000;
+
+/// Lease of a projection with too few samples to estimate from.
+pub const LEASE_MS_FIRST: u64 = 60 * 1000;
+
+/// Samples from which on a lease is estimated.
+pub const LEASE_SAMPLES_MIN: u64 = 32;
+
+/// Samples after which the histogram is halved, so that old ones lose weight.
+pub const LEASE_SAMPLES_MAX: u64 = 4096;
+
+/// Renewals of one lease. Work that needs more is taken for hung, and expires.
+pub const LEASE_RENEWALS_MAX: u32 = 6;
+
+/// Finished leases over which averages and ratios are taken.
+pub const LEASE_WINDOW: usize = 1024;
+
+/// Retries of an event that its handler fails.
+pub const HANDLER_RETRIES_MAX: u32 = 5;
+
+/// First delay before a failed handler is called again. It doubles each time.
+pub const HANDLER_RETRY_MS_MIN: u64 = 100;
+
+/// Longest delay before a failed handler is called again.
+pub const HANDLER_RETRY_MS_MAX: u64 = 30 * 1000;
+
+/// First delay after a failure of the database. It doubles each time.
+pub const DATABASE_RETRY_MS_MIN: u64 = 100;
+
+/// Longest delay after a failure of the database, which is retried for ever.
+pub const DATABASE_RETRY_MS_MAX: u64 = 10 * 1000;

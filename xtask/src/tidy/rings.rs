@@ -46,6 +46,9 @@ const MEMBERS: &[Member] = &[
     Member { name: "seriatim-codec", ring: Ring::Pure, may_use: &["seriatim-types"] },
     Member { name: "seriatim-sequencer", ring: Ring::Pure, may_use: &[PLANTED, "seriatim-types"] },
     Member { name: "seriatim-merkle", ring: Ring::Pure, may_use: &["seriatim-types"] },
+    // Which worker may commit which places of a projection. It reads no event, so it needs only
+    // time and the limits.
+    Member { name: "seriatim-lanes", ring: Ring::Pure, may_use: &["seriatim-types"] },
     // A leaf of the tree is the event's stored bytes, so the core writes them itself.
     Member {
         name: "seriatim-core",

@@ -143,3 +143,32 @@ pub enum PassError {
         place: Place,
     },
 }
+
+/// Why rows are not taken. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ReloadError {
+    /// Another owner has the projection.
+    #[error("the projection's fence is {stored} and ours is {this}: stop, it has another owner")]
+    Fenced {
+        /// In the row.
+        stored: u64,
+        /// Of the machine.
+        this: u64,
+    },
+    /// Runs must lie side by side.
+    #[error(
+        "the run from place {found} on does not follow the one before: rows were lost or added"
+    )]
+    Gap {
+        /// Where it begins.
+        found: Place,
+    },
+    /// A token is drawn once, and counted in the projection's row.
+    #[error("token {number} is held twice, or of more than the {drawn} that were drawn")]
+    Token {
+        /// Of a lease.
+        number: u64,
+        /// In the row of the projection.
+        drawn: u64,
+    },
+}

@@ -12,8 +12,9 @@
 //!    └ backpressure: the window is full
 //! ```
 //!
-//! One machine serves one edition of a projection. It lives in memory, and a restart raises the
-//! [`Fence`].
+//! One machine serves one edition of a projection. In one process it lives in memory, and a restart
+//! raises the [`Fence`]. Where processes share a projection, its runs are rows:
+//! [`Lanes::reload`] and [`Lanes::stored`] stand at both ends of each transaction.
 //!
 //! **Invariants**
 //! - A run is committed when all lower places are committed or passed by a recorded resolution.
@@ -38,10 +39,13 @@ mod runs;
 #[cfg(test)]
 mod scale_tests;
 mod settings;
+mod stored;
 mod window;
 
 pub use commit::{Commit, Committed, Resolution, Wake};
-pub use error::{BeginError, Fenced, Idle, OfferError, PassError, RenewError, SplitError};
+pub use error::{
+    BeginError, Fenced, Idle, OfferError, PassError, ReloadError, RenewError, SplitError,
+};
 pub use failure::{Failure, Released};
 pub use health::{Alert, Health};
 pub use lanes::{Counts, Expired, Lanes, Turn};
@@ -49,3 +53,4 @@ pub use lease::{Fence, Lease, ProjectionId, Ready, Token, WorkerId};
 pub use place::Place;
 pub use run::Tries;
 pub use settings::{Settings, Sharing};
+pub use stored::{Stored, StoredLease, StoredRun};

@@ -302,6 +302,7 @@ fn a_split_run_commits_its_lower_part_alone() {
     assert_eq!((upper.first(), upper.last()), (place(4), place(10)));
     assert_eq!(lower.lease().token(), token);
     assert!(upper.lease().token() > token);
+    assert_eq!(lanes.stored().runs.iter().map(|run| run.bytes).collect::<Vec<_>>(), [0, 500]);
     let committed = commit(&mut lanes, 1, lower);
     assert_eq!(committed.through, place(3));
     assert_eq!(committed.wake.unwrap().token, upper.lease().token());

@@ -11,4 +11,5 @@ mod clocks;
 mod fencing;
 mod health;
 mod leases;
+mod stored;
 mod world;

@@ -11,5 +11,6 @@ mod clocks;
 mod fencing;
 mod health;
 mod leases;
+mod model;
 mod stored;
 mod world;

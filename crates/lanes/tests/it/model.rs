@@ -4,18 +4,20 @@
 //! ones, and tries them at random at random times. It knows which tokens are current from what the
 //! machine said, and nothing else.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::num::NonZeroU32;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
+use proptest::test_runner::{RngSeed, TestRunner};
 use seriatim_lanes::{
     BeginError, Commit, Failure, Fence, Lanes, Lease, Place, Ready, Released, RenewError,
     Resolution, Sharing, SplitError, Token, Turn, WorkerId,
 };
 use seriatim_types::Time;
+use seriatim_types::limits::HANDLER_RETRY_MS_MAX;
 
 use crate::world::{HOUR, PROJECTION, START, place, settings, state};
 
@@ -29,6 +31,7 @@ enum Op {
     Renew(usize),
     Finish(usize),
     Release(usize, Failure),
+    FailOften(usize),
     RenewReady(usize),
     Reopen(usize),
     Split(usize, u64),
@@ -54,7 +57,8 @@ fn ops() -> impl Strategy<Value = Op> {
         20 => Just(Op::Lease),
         3 => any().prop_map(Op::Renew),
         20 => any().prop_map(Op::Finish),
-        3 => (any(), failure).prop_map(|(it, failure)| Op::Release(it, failure)),
+        4 => (any(), failure).prop_map(|(it, failure)| Op::Release(it, failure)),
+        2 => any().prop_map(Op::FailOften),
         2 => any().prop_map(Op::RenewReady),
         2 => any().prop_map(Op::Reopen),
         2 => (any(), 0_u64..6).prop_map(|(it, at)| Op::Split(it, at)),
@@ -92,6 +96,8 @@ struct World {
     /// Since the machine began.
     passed_here: u64,
     splits: usize,
+    /// What has come up, of [`COMES_UP`].
+    seen: BTreeSet<&'static str>,
 }
 
 impl World {
@@ -112,6 +118,7 @@ impl World {
             passed: BTreeMap::new(),
             passed_here: 0,
             splits: 0,
+            seen: BTreeSet::new(),
         }
     }
 
@@ -126,6 +133,7 @@ impl World {
             Op::Renew(it) => self.renew(it),
             Op::Finish(it) => self.finish(it),
             Op::Release(it, failure) => self.release(it, failure),
+            Op::FailOften(it) => self.fail_often(it),
             Op::RenewReady(it) => self.renew_ready(it),
             Op::Reopen(it) => self.reopen(it),
             Op::Split(it, at) => self.split(it, at),
@@ -148,6 +156,9 @@ impl World {
         if let Ok(lease) = self.lanes.lease(self.time(), WorkerId(1)) {
             assert!(self.current.insert(lease.token()), "a token is drawn once");
             assert!(lease.deadline() > self.time());
+            if lease.attempt() > 1 {
+                self.seen.insert("taken over");
+            }
             self.leases.push(lease);
         }
     }
@@ -177,7 +188,10 @@ impl World {
                 self.told.insert(ready.lease().token());
                 ready
             }
-            Turn::Later(ready) => ready,
+            Turn::Later(ready) => {
+                self.seen.insert("waits");
+                ready
+            }
         };
         assert!(self.current.contains(&ready.lease().token()), "a former holder has no turn");
         self.readies.push(ready);
@@ -187,9 +201,22 @@ impl World {
         let Some(lease) = take(&mut self.leases, it) else { return };
         let (token, before) = (lease.token(), state(&self.lanes));
         match self.lanes.release(self.time(), lease, failure) {
-            Ok(Released::Poison(lease)) => self.leases.push(lease),
+            Ok(Released::Poison(lease)) => {
+                self.seen.insert("poison");
+                self.leases.push(lease);
+            }
             Ok(Released::Free | Released::Retry(_)) => assert!(self.current.remove(&token)),
             Err(_) => self.is_worthless(token, &before),
+        }
+    }
+
+    /// A handler that fails whenever it is tried.
+    fn fail_often(&mut self, mut it: usize) {
+        for _ in 0..8 {
+            self.release(it, Failure::Handler);
+            self.now += HANDLER_RETRY_MS_MAX;
+            self.lease();
+            it = self.leases.len().saturating_sub(1);
         }
     }
 
@@ -262,7 +289,12 @@ impl World {
     fn not_begun(&mut self, error: BeginError, token: Token, before: &str) {
         self.is_unchanged(before);
         match error {
-            BeginError::NotItsTurn { ready, .. } | BeginError::CommitLost { ready } => {
+            BeginError::NotItsTurn { ready, .. } => {
+                self.seen.insert("not its turn");
+                self.readies.push(ready);
+            }
+            BeginError::CommitLost { ready } => {
+                self.seen.insert("extends a commit of before");
                 self.readies.push(ready);
             }
             BeginError::Fenced(_) => self.is_worthless(token, before),
@@ -285,16 +317,24 @@ impl World {
         let tokens: Vec<Token> = commit.leases().map(Lease::token).collect();
         let Ok(committed) = self.lanes.committed(self.time(), commit) else {
             assert!(!is_known, "a commit that began can end");
+            self.seen.insert("ends a commit of before");
             return self.is_unchanged(&before);
         };
         assert!(is_known, "a former owner's commit changes nothing");
         assert_eq!(Some(&committed.through), places.last());
         self.applied.extend(places);
+        if !passed.is_empty() {
+            self.seen.insert("passed");
+        }
         self.passed_here += passed.len() as u64;
         self.passed.extend(passed);
         assert!(tokens.iter().all(|token| self.current.remove(token)));
         self.begun.clear();
+        if tokens.len() > 1 {
+            self.seen.insert("several runs in a commit");
+        }
         if let Some(wake) = committed.wake {
+            self.seen.insert("woken");
             assert!(self.current.contains(&wake.token), "a former holder is not woken");
             self.told.insert(wake.token);
         }
@@ -308,6 +348,7 @@ impl World {
         if let Ok(readies) = self.lanes.not_committed(commit) {
             assert!(is_current, "a former owner's commit gives nothing back");
             // Whoever began it knows that the turn of the first has come.
+            self.seen.insert("rolled back");
             self.told.extend(tokens.first());
             self.readies.extend(readies);
             self.begun.retain(|token| !tokens.contains(token));
@@ -319,8 +360,17 @@ impl World {
 
     fn expire(&mut self) {
         for expired in self.lanes.expire(self.time()) {
+            self.seen.insert(if self.finished(expired.token) {
+                "finished work expired"
+            } else {
+                "expired"
+            });
             assert!(self.current.remove(&expired.token), "what expires was held");
         }
+    }
+
+    fn finished(&self, token: Token) -> bool {
+        self.readies.iter().any(|ready| ready.lease().token() == token)
     }
 
     /// A crash of the engine: what it had in memory is gone, what workers have is not.
@@ -356,7 +406,12 @@ impl World {
         commit.leases().all(|lease| self.current.contains(&lease.token()))
     }
 
-    fn is_worthless(&self, token: Token, before: &str) {
+    fn is_worthless(&mut self, token: Token, before: &str) {
+        self.seen.insert(if token.fence() == self.fence {
+            "fenced"
+        } else {
+            "fenced by a restart"
+        });
         assert!(!self.current.contains(&token), "the holder of {token} is a current one");
         self.is_unchanged(before);
     }
@@ -421,34 +476,56 @@ fn take<T>(from: &mut Vec<T>, it: usize) -> Option<T> {
     Some(from.swap_remove(index))
 }
 
-fn history(sharing: Sharing, ops: &[Op]) {
+fn history(sharing: Sharing, ops: &[Op]) -> BTreeSet<&'static str> {
     let mut world = World::new(sharing);
     ops.iter().for_each(|op| world.step(op));
     world.drain();
+    world.seen
 }
 
-/// The same histories in every run. `PROPTEST_CASES` asks for more of them.
-fn config() -> ProptestConfig {
+/// What random histories must run into, or they would show little.
+const COMES_UP: [&str; 14] = [
+    "ends a commit of before",
+    "expired",
+    "extends a commit of before",
+    "fenced",
+    "fenced by a restart",
+    "finished work expired",
+    "not its turn",
+    "passed",
+    "poison",
+    "rolled back",
+    "several runs in a commit",
+    "taken over",
+    "waits",
+    "woken",
+];
+
+/// Runs the same histories each time; `PROPTEST_CASES` asks for more of them. Says what came up.
+fn random_histories(sharing: Sharing) -> BTreeSet<&'static str> {
     let default = ProptestConfig::default();
     let cases = env::var("PROPTEST_CASES").map_or(400, |_| default.cases);
     let rng_seed = RngSeed::Fixed(0x5e41_a71a);
-    ProptestConfig { cases, rng_seed, failure_persistence: None, ..default }
+    let config = ProptestConfig { cases, rng_seed, failure_persistence: None, ..default };
+    let seen = RefCell::new(BTreeSet::new());
+    let run = |ops: Vec<Op>| {
+        seen.borrow_mut().extend(history(sharing, &ops));
+        Ok(())
+    };
+    if let Err(error) = TestRunner::new(config).run(&vec(ops(), 1..300), run) {
+        panic!("{error}");
+    }
+    seen.into_inner()
 }
 
-proptest! {
-    #![proptest_config(config())]
+#[test]
+fn random_histories_in_one_process_commit_every_place_once_in_order() {
+    let mut expected = BTreeSet::from(COMES_UP);
+    expected.remove("finished work expired");
+    assert_eq!(random_histories(Sharing::OneProcess), expected);
+}
 
-    #[test]
-    fn random_histories_in_one_process_commit_every_place_once_in_order(
-        ops in vec(ops(), 1..300),
-    ) {
-        history(Sharing::OneProcess, &ops);
-    }
-
-    #[test]
-    fn random_histories_of_many_processes_commit_every_place_once_in_order(
-        ops in vec(ops(), 1..300),
-    ) {
-        history(Sharing::ManyProcesses, &ops);
-    }
+#[test]
+fn random_histories_of_many_processes_commit_every_place_once_in_order() {
+    assert_eq!(random_histories(Sharing::ManyProcesses), BTreeSet::from(COMES_UP));
 }

@@ -179,35 +179,44 @@ fn finished_work_in_one_process_does_not_expire() {
 
 #[test]
 fn finished_work_of_many_processes_expires_unless_its_holder_renews() {
-    let mut lanes = shared(3, Sharing::ManyProcesses);
+    let mut lanes = shared(2, Sharing::ManyProcesses);
     let mut blocker = lease(&mut lanes, 0);
     let dead = lease(&mut lanes, 0);
-    let mut working = lease(&mut lanes, 0);
-
-    // All of its renewals are used while it works.
-    for _ in 0..LEASE_RENEWALS_MAX {
-        lanes.renew(at(0), &mut working).unwrap();
-    }
     let dead = later(&mut lanes, 1, dead);
-    let mut alive = later(&mut lanes, 1, working);
-    let mut ms = 0;
-    // Waiting for others is not counted: more often than work may be renewed.
-    for renewals in 0..3 * LEASE_RENEWALS_MAX {
-        ms += LEASE_MS_FIRST / 2;
-        lanes.renew_ready(at(ms), &mut alive).unwrap();
-        if renewals < LEASE_RENEWALS_MAX {
-            lanes.renew(at(ms), &mut blocker).unwrap();
-        }
-        lanes.expire(at(ms));
-    }
-    assert_eq!(lanes.counts().expired, 2, "the dead one and the blocker");
+    lanes.renew(at(1_000), &mut blocker).unwrap();
+    let expired = lanes.expire(at(LEASE_MS_FIRST));
+    let tokens: Vec<_> = expired.iter().map(|expired| expired.token).collect();
+    assert_eq!(tokens, [dead.lease().token()]);
     assert!(lanes.reopen(dead).is_err());
-    let _ = pass_through(&mut lanes, ms, 0, 0);
-    let committed = pass_through(&mut lanes, ms, 0, 0);
-    assert_eq!(committed.wake.unwrap().token, alive.lease().token());
-    // Its turn has come: from now on it is its own fault.
-    let error = lanes.renew_ready(at(ms), &mut alive).unwrap_err();
-    assert!(matches!(error, RenewError::TooOften { .. }), "{error:?}");
+}
+
+/// Waiting for others is not hanging. From its turn on a holder has as many renewals as it had left.
+#[test]
+fn finished_work_is_renewed_as_often_as_it_waits_until_its_turn_has_come() {
+    for used in [0, LEASE_RENEWALS_MAX] {
+        let mut lanes = shared(2, Sharing::ManyProcesses);
+        let blocker = lease(&mut lanes, 0);
+        let mut waiting = lease(&mut lanes, 0);
+        for _ in 0..used {
+            lanes.renew(at(0), &mut waiting).unwrap();
+        }
+        let mut waiting = later(&mut lanes, 1, waiting);
+        let mut ms = 0;
+        for _ in 0..3 * LEASE_RENEWALS_MAX {
+            ms += LEASE_MS_FIRST - 1;
+            assert_eq!(lanes.renew_ready(at(ms), &mut waiting), Ok(at(ms + LEASE_MS_FIRST)));
+            lanes.expire(at(ms));
+        }
+        assert!(lanes.finish(at(ms), blocker).is_err());
+        let committed = pass_through(&mut lanes, ms, 0, 0);
+        assert_eq!(committed.wake.unwrap().token, waiting.lease().token());
+        for _ in used..LEASE_RENEWALS_MAX {
+            lanes.renew_ready(at(ms), &mut waiting).unwrap();
+        }
+        let error = lanes.renew_ready(at(ms), &mut waiting).unwrap_err();
+        assert!(matches!(error, RenewError::TooOften { .. }), "{error:?}");
+        assert_eq!(lanes.expire(at(ms + LEASE_MS_FIRST)).len(), 1);
+    }
 }
 
 #[test]

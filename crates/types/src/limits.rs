@@ -169,3 +169,13 @@ pub const DATABASE_RETRY_MS_MIN: u64 = 100;
 
 /// Longest delay after a failure of the database, which is retried for ever.
 pub const DATABASE_RETRY_MS_MAX: u64 = 10 * 1000;
+
+/// Commands of a workflow run that may wait to be recorded. More than this is a loop that creates
+/// commands and awaits nothing.
+pub const UNRECORDED_COMMANDS_MAX: usize = 100_000;
+
+/// Polls of workflow code for one delivery. More than this is code that wakes itself for ever.
+pub const POLLS_PER_DELIVERY_MAX: u32 = 100_000;
+
+/// Longest part of a value that a determinism violation shows.
+pub const VIOLATION_VALUE_BYTES_MAX: usize = 1024;

@@ -49,6 +49,8 @@ const MEMBERS: &[Member] = &[
     // Which worker may commit which places of a projection. It reads no event, so it needs only
     // time and the limits.
     Member { name: "seriatim-lanes", ring: Ring::Pure, may_use: &["seriatim-types"] },
+    // Workflow code is replayed with the ids, names and times that everybody else uses.
+    Member { name: "seriatim-replay", ring: Ring::Pure, may_use: &["seriatim-types"] },
     // A leaf of the tree is the event's stored bytes, so the core writes them itself.
     Member {
         name: "seriatim-core",

@@ -1,0 +1,66 @@
+//! Workflow code beside its history: what code saw first, it sees first on every replay.
+//!
+//! Two layers. A [`Book`] matches commands with history and decides what code is shown next; it
+//! knows no futures, so other languages can use it. A [`Machine`] runs Rust futures on a book.
+//!
+//! ```text
+//!  history ─► Book ── next ──► one delivery at a time ──► Machine polls the code until it rests
+//!              ▲ create: (type, position), compared with the next recorded output ── Context ◄┘
+//!              └─► turn: commands to submit, steps to start ─► accepted
+//! ```
+//!
+//! What may be changed in code while runs are open stands in `docs/reference/replay.md`, with a
+//! test for each cell.
+//!
+//! **Invariants**
+//! - A command is matched by its type and its position in that type, and in the order of all
+//!   recorded outputs. A mismatch is never tried elsewhere.
+//! - Delivery order follows from offsets and `seen` alone, so the winner of a race needs no record.
+//! - A determinism violation never reaches code: what code awaits then does not resolve.
+//! - Work grows in proportion to the history: see [`Work`].
+//!
+//! **Deliberately absent:** I/O, a clock, threads, randomness, a runtime. Time is data of the
+//! history. Closures, retries and the transport belong to a worker.
+
+mod book;
+mod closing;
+mod command_id;
+mod context;
+mod delivery;
+mod feed;
+mod handle;
+mod history;
+mod intake;
+mod leaves;
+mod machine;
+mod matching;
+mod order;
+mod random;
+mod root;
+mod scope;
+mod signals;
+mod steps;
+mod suspect;
+mod turn;
+mod versions;
+mod violation;
+mod waker;
+mod work;
+
+pub use book::{Book, Delivery, Next, NotRunning, UnknownMatching};
+pub use closing::End;
+pub use command_id::CommandId;
+pub use context::Context;
+pub use handle::{Handle, SignalHandle};
+pub use history::{
+    CarriedSignal, ChildOptions, Closing, Command, Event, Failure, Input, MATCHING_VERSION, Offset,
+    OnOrphans, OnParentClose, OnViolation, Orphan, Output, Payload, Recorded, Retry, RunNumber,
+    Settlement, Started, TaskOptions,
+};
+pub use intake::{Fault, FeedError};
+pub use machine::{Machine, Rest, Stopped};
+pub use scope::Awaited;
+pub use steps::RecordedValue;
+pub use turn::{Created, StepStart, Then, Turn};
+pub use violation::{Class, Source, Violation};
+pub use work::Work;

@@ -200,10 +200,13 @@ impl Book {
     /// in [`turn`](Self::turn), never here.
     pub fn create(&mut self, mut command: Command, source: Source) -> CommandId {
         let id = self.counts.take(CommandType::of(&command));
+        self.name_child(id, &mut command);
+        if let Status::Violated { violation, suspect: Some(suspect) } = &mut self.status {
+            suspect.note(id, &command, violation);
+        }
         if !self.may_create(id, &source) {
             return id;
         }
-        self.name_child(id, &mut command);
         self.remember(id, &command);
         self.align(id, command, source);
         id
@@ -279,11 +282,8 @@ impl Book {
         }
     }
 
-    /// Whether code may create something now. If not, it may tell more about a violation.
+    /// Whether code may create something now.
     pub(crate) fn may_create(&mut self, id: CommandId, source: &Source) -> bool {
-        if let Status::Violated { violation, suspect: Some(suspect) } = &mut self.status {
-            suspect.note(id, violation);
-        }
         self.check_recording(source);
         self.last = (id, source.clone());
         matches!(self.status, Status::Open)

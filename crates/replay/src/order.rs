@@ -9,7 +9,9 @@
 //! **Invariant:** the first difference is kept and no later one. A mismatch is never tried with
 //! another output.
 
-use crate::book::Status;
+use seriatim_types::Name;
+
+use crate::book::{RecordedOutput, Status};
 use crate::command_id::CommandType;
 use crate::matching::{Comparison, compare, describe};
 use crate::suspect::Suspect;
@@ -83,7 +85,10 @@ impl Book {
     /// insertion depends on what else history has, and on what code creates before it rests.
     fn violate_order(&mut self, id: CommandId, command: &Command, source: Source) {
         let Some(output) = self.outputs.get(self.matched) else { return };
-        let later = self.outputs.range(self.matched..).any(|it| it.id == id);
+        let is_it = |it: &RecordedOutput| {
+            it.id == id && matches!(compare(&it.command, command), Comparison::Same)
+        };
+        let later = self.outputs.range(self.matched..).any(is_it);
         let class = if later { Class::Missing } else { Class::Inserted };
         let is_created =
             matches!(output.id, CommandId::Operation(index) if self.steps.get(index).is_some());
@@ -93,7 +98,7 @@ impl Book {
         let difference = Difference { field: "command", history, code };
         let offset = Some(output.offset);
         let command = if class == Class::Missing { output.id } else { id };
-        let suspect = Suspect { expected: output.id, created: id };
+        let suspect = Suspect { expected: output.id, command: output.command.clone(), created: id };
         self.violate(class, command, difference, offset, source, Some(suspect));
     }
 
@@ -103,12 +108,16 @@ impl Book {
         let history = format!("{} {}", output.id, describe(&output.command));
         let (offset, expected) = (output.offset, output.id);
         // A step is not matched when it is created, so an inserted one shows when code rests on it.
-        let is_recorded = |id: CommandId| self.outputs.iter().any(|it| it.id == id);
-        let inserted = self
-            .steps
-            .created()
-            .rev()
-            .find(|(id, step)| step.matched_before == self.matched_ever && !is_recorded(*id));
+        let is_recorded = |id: CommandId, step: &Name| {
+            self.outputs.iter().any(|it| {
+                let name =
+                    matches!(&it.command, Command::RecordOperation { name, .. } if name == step);
+                it.id == id && name
+            })
+        };
+        let inserted = self.steps.created().rev().find(|(id, step)| {
+            step.matched_before == self.matched_ever && !is_recorded(*id, &step.name)
+        });
         let (class, command, code, source) = match inserted {
             Some((id, step)) => {
                 let code = format!("{id} {:?}, which history does not have", step.name.as_str());

@@ -50,6 +50,9 @@ impl Book {
     /// [`turn`](Self::turn).
     pub fn create_step(&mut self, name: Name, source: Source) -> CommandId {
         let id = self.counts.take(CommandType::Operation);
+        if let Status::Violated { violation, suspect: Some(suspect) } = &mut self.status {
+            suspect.note_step(id, &name, violation);
+        }
         let may_create = self.may_create(id, &source);
         let matched_before = self.matched_ever;
         self.steps.push(Slot { name, source, matched_before }, may_create);
@@ -60,6 +63,9 @@ impl Book {
     /// out with the next turn.
     pub fn record(&mut self, name: Name, source: Source) -> RecordedValue {
         let id = self.counts.take(CommandType::Operation);
+        if let Status::Violated { violation, suspect: Some(suspect) } = &mut self.status {
+            suspect.note_step(id, &name, violation);
+        }
         let may_create = self.may_create(id, &source);
         let matched_before = self.matched_ever;
         let slot = Slot { name: name.clone(), source: source.clone(), matched_before };

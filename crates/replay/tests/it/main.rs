@@ -11,9 +11,15 @@
 )]
 
 mod combinators;
+mod feeding;
+mod linear;
 mod matrix;
+mod mutations;
 mod prefixes;
 mod program;
+mod races;
 mod seed;
 mod support;
+mod versions;
+mod violations;
 mod world;

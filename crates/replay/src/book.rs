@@ -114,7 +114,9 @@ pub enum Delivery {
         /// Its name.
         name: Name,
     },
-    /// The run shall end: what code awaits is cancelled.
+    /// The run shall end. What code awaits settles as cancelled, in the order of creation: its
+    /// tasks, timers and children are cancelled by commands, its steps are
+    /// [withdrawn](Book::withdraw_step). A [`Machine`](crate::Machine) does that itself.
     CancellationRequested {
         /// Why.
         reason: String,
@@ -226,7 +228,7 @@ impl Book {
         }
         let commands = self.unrecorded.hand_out();
         let is_last = commands.len() == self.unrecorded.len();
-        let may_start = commands.is_empty() && matches!(self.status, Status::Open);
+        let may_start = commands.is_empty() && self.is_open();
         let steps = if may_start { self.steps.start(&self.random) } else { Vec::new() };
         // A promise that code resolves is settled by the answer, so this worker goes on with it.
         let is_resolve = |it: &Created| matches!(it.command, Command::ResolvePromise { .. });
@@ -247,7 +249,7 @@ impl Book {
         result: Result<Payload, Failure>,
         at: Time,
     ) -> Result<Delivery, NotRunning> {
-        let is_open = matches!(self.status, Status::Open);
+        let is_open = self.is_open();
         let CommandId::Operation(index) = id else { return Err(NotRunning { id }) };
         let slot = self.steps.running(index).filter(|_| is_open).ok_or(NotRunning { id })?;
         let (name, source_location) = (slot.name.clone(), slot.source.clone());
@@ -259,25 +261,13 @@ impl Book {
         Ok(Delivery::Settled { id, settlement: Settlement::of(result) })
     }
 
-    /// Takes a signal that was delivered. Its time is what code sees from now on.
-    pub fn take_signal(&mut self, name: &Name) -> Option<Payload> {
-        if !matches!(self.status, Status::Open) {
-            return None;
-        }
-        let signal = self.signals.take(name)?;
-        self.now = self.now.max(signal.at);
-        Some(signal.input)
-    }
-
-    /// How much has been done so far, in units that do not depend on the machine.
-    #[must_use]
-    pub fn work(&self) -> Work {
-        self.work
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.status, Status::Open)
     }
 
     /// Code will not run any more: what its values do when they are dropped is ignored.
     pub(crate) fn abandon(&mut self) {
-        if matches!(self.status, Status::Open) {
+        if self.is_open() {
             self.status = Status::ClosedFromOutside;
         }
     }
@@ -286,7 +276,7 @@ impl Book {
     pub(crate) fn may_create(&mut self, id: CommandId, source: &Source) -> bool {
         self.check_recording(source);
         self.last = (id, source.clone());
-        matches!(self.status, Status::Open)
+        self.is_open()
     }
 
     /// A recorded value must not be made of anything that counts: on replay nobody makes it.

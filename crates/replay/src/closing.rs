@@ -24,7 +24,7 @@ pub enum End {
 impl Book {
     /// Code has ended.
     pub fn ended(&mut self, end: End) {
-        if !matches!(self.status, Status::Open) {
+        if !self.is_open() {
             return;
         }
         let source = self.last.1.clone();
@@ -47,7 +47,7 @@ impl Book {
             }
         };
         self.align(CommandId::Close, Command::Close(closing), source);
-        if matches!(self.status, Status::Open) {
+        if self.is_open() {
             self.outputs.clear();
             self.matched = 0;
             self.status = Status::Ended;

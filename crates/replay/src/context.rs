@@ -20,7 +20,7 @@ use seriatim_types::{Name, Time};
 
 use crate::scope::{Inner, Scope};
 use crate::{
-    ChildOptions, Command, CommandId, Handle, Payload, RecordedValue, SignalHandle, Source,
+    Book, ChildOptions, Command, CommandId, Handle, Payload, RecordedValue, SignalHandle, Source,
     TaskOptions,
 };
 
@@ -125,7 +125,7 @@ impl Context {
     /// A signal that has arrived, if there is one.
     #[track_caller]
     pub fn try_signal(&self, name: &Name) -> Option<Payload> {
-        self.counted(|inner| inner.book.take_signal(name))
+        self.asked(|book, source| book.take_signal(name, source))
     }
 
     /// Sends a signal to another workflow.
@@ -149,34 +149,34 @@ impl Context {
     /// A value of the run's state.
     #[must_use]
     pub fn state(&self, key: &Name) -> Option<Payload> {
-        self.0.with(|inner| inner.book.state.get(key).cloned())
+        self.0.with(|inner| inner.book.state(key))
     }
 
     /// The time of the last thing that code was shown.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.0.with(|inner| inner.book.now)
+        self.0.with(|inner| inner.book.now())
     }
 
     /// A random number, the same on every replay.
     #[must_use]
     #[track_caller]
     pub fn random(&self) -> u64 {
-        self.counted(|inner| inner.book.random.number())
+        self.asked(Book::random)
     }
 
     /// A UUID of version 4, the same on every replay.
     #[must_use]
     #[track_caller]
     pub fn uuid(&self) -> [u8; 16] {
-        self.counted(|inner| inner.book.random.uuid())
+        self.asked(Book::uuid)
     }
 
     /// A key for an idempotent request, the same on every replay.
     #[must_use]
     #[track_caller]
     pub fn key(&self) -> [u8; 16] {
-        self.counted(|inner| inner.book.random.key())
+        self.asked(Book::key)
     }
 
     /// Which version of a change this run follows: `newest` for new runs, 0 for one that was past
@@ -198,13 +198,13 @@ impl Context {
     /// Says that a change is no longer asked for, although runs have its marker.
     #[track_caller]
     pub fn retired(&self, name: Name) {
-        self.counted(|inner| inner.book.retire(name));
+        self.asked(|book, _| book.retire(name));
     }
 
     /// Whether somebody wants this run to end.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        self.0.with(|inner| inner.book.is_cancel_requested)
+        self.0.with(|inner| inner.book.is_cancel_requested())
     }
 
     /// Creates a command that settles later.
@@ -225,14 +225,10 @@ impl Context {
         })
     }
 
-    /// Something that a recorded value must not be made of.
     #[track_caller]
-    fn counted<T>(&self, ask: impl FnOnce(&mut Inner) -> T) -> T {
+    fn asked<T>(&self, ask: impl FnOnce(&mut Book, &Source) -> T) -> T {
         let source = Source::here();
-        self.0.with_code(&source, |inner| {
-            inner.book.check_recording(&source);
-            ask(inner)
-        })
+        self.0.with_code(&source, |inner| ask(&mut inner.book, &source))
     }
 }
 

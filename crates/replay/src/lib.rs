@@ -36,6 +36,7 @@ mod machine;
 mod matching;
 mod order;
 mod random;
+mod reads;
 mod root;
 mod scope;
 mod signals;

@@ -147,7 +147,7 @@ impl Machine {
     /// The time that code sees.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.scope.with(|inner| inner.book.now)
+        self.scope.with(|inner| inner.book.now())
     }
 
     /// How much has been done so far.
@@ -235,7 +235,7 @@ impl Machine {
     }
 
     fn is_open(&self) -> bool {
-        self.scope.with(|inner| matches!(inner.book.status, Status::Open))
+        self.scope.with(|inner| inner.book.is_open())
     }
 
     fn rest(&self) -> Rest {

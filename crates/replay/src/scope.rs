@@ -14,7 +14,6 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use seriatim_types::Name;
 
-use crate::book::Status;
 use crate::leaves::{Leaf, Leaves};
 use crate::{Book, Command, CommandId, Settlement, Source};
 
@@ -156,7 +155,7 @@ impl Inner {
     /// A command that settles later has a leaf from its creation on.
     pub(crate) fn create_leaf(&mut self, id: CommandId, source: Source) {
         let serial = self.next_serial();
-        if matches!(self.book.status, Status::Open) {
+        if self.book.is_open() {
             self.leaves.insert(id, Leaf::new(serial, source));
         }
     }
@@ -168,7 +167,7 @@ impl Inner {
 
     /// Cancels a task or a timer, which settles it for code at once, or asks a child to cancel.
     pub(crate) fn cancel(&mut self, id: CommandId, source: Source) -> Option<Waker> {
-        if !matches!(self.book.status, Status::Open) || self.leaves.pending(id).is_none() {
+        if !self.book.is_open() || self.leaves.pending(id).is_none() {
             return None;
         }
         self.create_cancel(id, source);
@@ -203,6 +202,7 @@ impl Inner {
         for (serial, awaited) in std::mem::take(&mut self.awaited) {
             match awaited {
                 Awaited::Command(id) => {
+                    self.book.withdraw_step(id);
                     let source = self.leaves.pending(id).map(|leaf| leaf.source.clone());
                     if let Some(source) = source {
                         self.create_cancel(id, source);
@@ -223,7 +223,7 @@ impl Inner {
     /// What is beside the poll is for the caller to drop once nothing is borrowed.
     fn poll_leaf(&mut self, id: CommandId, waker: Waker) -> (Poll<Settlement>, Option<Waker>) {
         // After a violation nothing resolves, so that code can make nothing of it.
-        if !matches!(self.book.status, Status::Open) {
+        if !self.book.is_open() {
             return (Poll::Pending, Some(waker));
         }
         if let Some(settlement) = self.leaves.take_settled(id) {
@@ -241,7 +241,7 @@ impl Inner {
         serial: Serial,
         waker: Waker,
     ) -> (Poll<Settlement>, Option<Waiter>, Option<Waker>) {
-        if !matches!(self.book.status, Status::Open) {
+        if !self.book.is_open() {
             return (Poll::Pending, None, Some(waker));
         }
         let key = (name.clone(), serial);
@@ -249,7 +249,7 @@ impl Inner {
         let settlement = if is_cancelled {
             Some(Settlement::Cancelled)
         } else {
-            self.book.take_signal(name).map(Settlement::Value)
+            self.book.take_signal(name, &Source::here()).map(Settlement::Value)
         };
         if let Some(settlement) = settlement {
             self.awaited.remove(&serial);

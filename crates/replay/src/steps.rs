@@ -3,6 +3,7 @@
 //! ```text
 //!  created ─► running ─► done          live: started when nothing before it is unrecorded
 //!     └──────────────────► done        replayed: its result is delivered where history has it
+//!     └─► withdrawn ─────► done        the run was cancelled while code awaited it: not started
 //! ```
 //!
 //! **Invariant:** a step that is recorded is never started. One that was started and not recorded
@@ -34,6 +35,8 @@ pub(crate) struct Steps {
     slots: Vec<Slot>,
     created: BTreeSet<u32>,
     running: BTreeSet<u32>,
+    /// These have not begun here and will not. History may have them from a worker that began.
+    withdrawn: BTreeSet<u32>,
 }
 
 /// A value that code records without a step of its own.
@@ -113,12 +116,21 @@ impl Book {
         self.violate(Class::Type, id, difference, offset, source, None);
     }
 
+    /// The run was cancelled while code awaited a step. If it was not started, it will not be.
+    pub fn withdraw_step(&mut self, id: CommandId) {
+        if let CommandId::Operation(index) = id
+            && self.steps.created.remove(&index)
+        {
+            self.steps.withdrawn.insert(index);
+        }
+    }
+
     /// The value of [`RecordedValue::Unknown`] was computed.
     pub fn value_recorded(&mut self, id: CommandId, value: Payload) {
         let was_recording = std::mem::take(&mut self.is_recording);
         let CommandId::Operation(index) = id else { return };
         let Some(slot) = self.steps.get(index).filter(|_| was_recording) else { return };
-        if !matches!(self.status, Status::Open) {
+        if !self.is_open() {
             return;
         }
         let (name, source_location) = (slot.name.clone(), slot.source.clone());
@@ -150,7 +162,8 @@ impl Steps {
 
     /// A step that has no result yet.
     pub(crate) fn open(&self, index: u32) -> Option<&Slot> {
-        let is_open = self.created.contains(&index) || self.running.contains(&index);
+        let is_open =
+            [&self.created, &self.running, &self.withdrawn].iter().any(|it| it.contains(&index));
         self.get(index).filter(|_| is_open)
     }
 
@@ -171,6 +184,7 @@ impl Steps {
     pub(crate) fn done(&mut self, index: u32) {
         self.created.remove(&index);
         self.running.remove(&index);
+        self.withdrawn.remove(&index);
     }
 
     /// Starts what was not started.

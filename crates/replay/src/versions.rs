@@ -11,7 +11,7 @@
 
 use seriatim_types::Name;
 
-use crate::book::{Book, Status};
+use crate::book::Book;
 use crate::command_id::CommandType;
 use crate::matching::describe;
 use crate::violation::Difference;
@@ -24,7 +24,7 @@ impl Book {
         if let Some(version) = self.versions.get(&name) {
             return *version;
         }
-        if !matches!(self.status, Status::Open) {
+        if !self.is_open() {
             return newest;
         }
         self.skip_retired();

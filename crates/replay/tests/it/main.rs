@@ -10,6 +10,7 @@
     reason = "helpers of tests, which clippy does not take for tests: a panic fails the test"
 )]
 
+mod book;
 mod combinators;
 mod feeding;
 mod linear;

@@ -311,6 +311,26 @@ fn a_cancellation_settles_what_is_awaited_in_the_order_of_creation_and_code_can_
 }
 
 #[test]
+fn a_step_that_had_not_begun_when_the_run_was_cancelled_is_not_started() {
+    async fn code(ctx: Context) -> End {
+        let settlement = ctx.run(name("s")).await;
+        assert_eq!(settlement, Settlement::Cancelled);
+        ctx.set_state(name("k"), json("1"));
+        ctx.signal(name("end")).await;
+        End::Cancelled
+    }
+    let set = Command::SetState { key: name("k"), value: json("1") };
+    let cancelled = History::new().came(Input::CancellationRequested { reason: "no".to_owned() });
+    let mut machine = replay(&cancelled.clone().asked(set.clone()), code);
+    assert_eq!(machine.take_turn().expect("it follows").steps, []);
+    // It had begun elsewhere, and its result was recorded all the same.
+    let recorded = cancelled.asked(set).asked(step(0, "s", "1"));
+    let mut machine = replay(&recorded, code);
+    let turn = machine.take_turn().expect("it follows");
+    assert_eq!((turn.commands.len(), turn.steps.len()), (0, 0));
+}
+
+#[test]
 fn of_several_that_are_settled_the_lowest_delivery_came_first() {
     async fn code(ctx: Context) -> End {
         let a = ctx.task(name("a"), json("1"), TaskOptions::default());

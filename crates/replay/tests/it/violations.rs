@@ -383,3 +383,29 @@ fn a_value_that_history_has_as_a_failure_is_of_class_type() {
     assert_eq!((found.class, found.command), (Class::Type, CommandId::Operation(0)));
     assert_eq!(found.offset, Some(seriatim_replay::Offset(2)));
 }
+
+/// A step that lost a race and was never recorded leaves a hole in the positions. Code without it
+/// has another position for what comes next, although the names are the same.
+#[test]
+fn a_recorded_value_at_another_position_is_refused() {
+    async fn code(ctx: Context, has_step: bool) -> End {
+        if has_step {
+            drop(ctx.run(name("slow")));
+        }
+        let fee = ctx.record(name("fee"), || json("1"));
+        ctx.timer(None, 1).await;
+        End::Completed(fee)
+    }
+    let recorded = Command::RecordOperation {
+        index: 1,
+        name: name("fee"),
+        result: Ok(json("1")),
+        worker_at: seriatim_types::Time(1_000),
+    };
+    let history = History::new().asked(recorded);
+    assert_eq!(new_commands(&mut replay(&history, |ctx| code(ctx, true))).len(), 1);
+    let found = violation(&mut replay(&history, |ctx| code(ctx, false)));
+    assert_eq!((found.class, found.command), (Class::Inserted, CommandId::Operation(0)));
+    assert!(found.history.starts_with("Operation(1)"), "{found}");
+    assert!(found.code.starts_with("Operation(0)"), "{found}");
+}

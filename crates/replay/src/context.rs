@@ -7,7 +7,7 @@
 //!
 //! A context cannot leave its thread, so it cannot be given to a runtime:
 //!
-//! ```compile_fail
+//! ```compile_fail,E0277
 //! fn leave(ctx: seriatim_replay::Context) {
 //!     std::thread::spawn(move || ctx.now());
 //! }
@@ -20,8 +20,8 @@ use seriatim_types::{Name, Time};
 
 use crate::scope::{Inner, Scope};
 use crate::{
-    Book, ChildOptions, Command, CommandId, Handle, Payload, RecordedValue, SignalHandle, Source,
-    TaskOptions,
+    Book, ChildOptions, Command, CommandId, Handle, Payload, RecordedValue, RunNumber,
+    SignalHandle, Source, TaskOptions,
 };
 
 /// The context of a run. Copies share it.
@@ -31,6 +31,18 @@ pub struct Context(Rc<Scope>);
 impl Context {
     pub(crate) const fn of(scope: Rc<Scope>) -> Self {
         Self(scope)
+    }
+
+    /// The workflow id.
+    #[must_use]
+    pub fn id(&self) -> Name {
+        self.0.with(|inner| inner.book.id.clone())
+    }
+
+    /// Which execution under that id this is.
+    #[must_use]
+    pub fn run_number(&self) -> RunNumber {
+        self.0.with(|inner| inner.book.run)
     }
 
     /// Schedules a task.

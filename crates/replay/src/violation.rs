@@ -1,4 +1,4 @@
-//! What does not follow: history beside code, with the place in both.
+//! What does not follow: history beside code, with the offset in one and the line of the other.
 //!
 //! ```text
 //!  determinism violation (field) at Task(1), history offset 4, src/order.rs:41:9
@@ -58,7 +58,7 @@ pub enum Class {
     Unreplayable,
 }
 
-/// A place in the code of a workflow.
+/// A line in the code of a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The file.

@@ -83,6 +83,12 @@ fn another_workers_history_is_not_taken_for_a_violation() {
     let fed = machine.feed(History::new().asked(step(0, "s", "theirs")).0);
     assert!(matches!(fed, Err(FeedError::Diverged { .. })), "{fed:?}");
 
+    // It made the same with other knowledge.
+    let mut machine = replay(&History::new(), two_tasks);
+    let signal = Input::SignalReceived { name: name("x"), input: json("1") };
+    let fed = machine.feed(History::new().came(signal).asked(schedule("a", "1")).0);
+    assert!(matches!(fed, Err(FeedError::Diverged { .. })), "{fed:?}");
+
     // It was shown an input that the code which made the next event had not seen.
     let mut machine = replay(&History::new(), |ctx: Context| async move {
         ctx.run(name("s")).await;

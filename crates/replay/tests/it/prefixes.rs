@@ -7,9 +7,15 @@ use crate::program::Op;
 use crate::support::started;
 use crate::world::{Chance, World, machine_of};
 
-const SEEDS: u64 = 400;
+/// How many random workflows each test tries: `SERIATIM_SEEDS`, or so many.
+const SEEDS: u64 = 250;
 
-/// A workflow of random operations.
+fn seeds() -> std::ops::Range<u64> {
+    let asked = std::env::var("SERIATIM_SEEDS").ok();
+    0..asked.and_then(|it| it.parse().ok()).unwrap_or(SEEDS)
+}
+
+/// A workflow of random commands.
 fn random_ops(chance: &mut Chance, depth: usize) -> Vec<Op> {
     let count = 1 + chance.below(if depth == 0 { 7 } else { 3 });
     (0..count).map(|_| random_op(chance, depth)).collect()
@@ -67,7 +73,7 @@ fn shown(log: &[Recorded]) -> Offset {
 #[test]
 fn every_prefix_goes_on_as_the_whole_run() {
     let mut compared = 0;
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let (ops, log) = random_run(seed);
         for cut in 0..=log.len() {
             compared += check_prefix(seed, &ops, &log, cut);
@@ -120,7 +126,7 @@ fn parts(created: &Created) -> (&Command, Offset) {
 /// replays as a whole.
 #[test]
 fn a_run_that_goes_on_elsewhere_replays_as_a_whole() {
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let (ops, mut log) = random_run(seed);
         let mut chance = Chance::of(seed ^ 0xabcd);
         for _ in 0..3 {
@@ -154,7 +160,7 @@ fn whole_submits(log: &[Recorded], cut: usize) -> usize {
 #[test]
 fn a_machine_fed_piece_by_piece_is_the_same_or_says_so() {
     let (mut same, mut diverged) = (0, 0);
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let (ops, log) = random_run(seed);
         let mut chance = Chance::of(seed ^ 0x1234);
         let mut machine = machine_of(started(), &ops);
@@ -177,14 +183,14 @@ fn a_machine_fed_piece_by_piece_is_the_same_or_says_so() {
             Err(other) => panic!("seed {seed}: {other}"),
         }
     }
-    assert!(same > SEEDS / 4, "{same} the same, {diverged} diverged");
+    assert!(same > seeds().end / 4, "{same} the same, {diverged} diverged");
 }
 
 /// A machine that was kept and one that replays the log know the same.
 #[test]
 fn a_kept_machine_and_a_replay_rest_alike() {
     let mut compared = 0;
-    for seed in 0..SEEDS {
+    for seed in seeds() {
         let (ops, log) = random_run(seed);
         // Inputs one by one, so that the kept machine and the log never differ.
         let mut kept = machine_of(started(), &ops);

@@ -2,7 +2,7 @@
 
 use seriatim_replay::{
     CarriedSignal, Class, Closing, Command, CommandId, Context, End, Input, Offset, Payload, Rest,
-    Settlement, Started, TaskOptions,
+    Settlement, Started, TaskOptions, Then,
 };
 use seriatim_types::Time;
 
@@ -133,6 +133,24 @@ fn code_never_sees_an_event_before_its_turn() {
 }
 
 #[test]
+fn state_is_what_code_has_set_and_cleared_so_far() {
+    async fn code(ctx: Context) -> End {
+        assert_eq!((ctx.id(), ctx.run_number().0), (name("order-17"), 1));
+        let key = name("k");
+        let mut seen = vec![ctx.state(&key).is_some()];
+        ctx.set_state(key.clone(), json("1"));
+        seen.push(ctx.state(&key) == Some(json("1")));
+        ctx.clear_state(key.clone());
+        seen.push(ctx.state(&key).is_some());
+        End::Completed(json(format!("{seen:?}")))
+    }
+    let set = Command::SetState { key: name("k"), value: json("1") };
+    let clear = Command::ClearState { key: name("k") };
+    let history = History::new().asked(set).asked(clear);
+    assert_eq!(new_commands(&mut replay(&history, code)), [complete("[false, true, false]")]);
+}
+
+#[test]
 fn a_signal_moves_time_only_when_it_is_taken() {
     async fn code(ctx: Context) -> End {
         ctx.task(name("A"), json("1"), TaskOptions::default()).await;
@@ -182,7 +200,10 @@ fn a_client_that_was_first_settles_a_promise_that_code_resolves() {
     assert_eq!(new_commands(&mut replay(&alone, code)), [complete("\"code\"")]);
     // Resolved, and not yet recorded: code does not see it.
     let mut live = replay(&History::new(), code);
-    assert_eq!(new_commands(&mut live), [create.clone(), resolve.clone()]);
+    let turn = live.take_turn().expect("nothing is recorded");
+    assert_eq!(turn.then, Then::Continue, "the answer settles the promise");
+    let commands: Vec<Command> = turn.commands.into_iter().map(|it| it.command).collect();
+    assert_eq!(commands, [create.clone(), resolve.clone()]);
     live.advance();
     assert_eq!(live.awaited().len(), 1);
     live.accepted(Offset(2), []).expect("it was handed out");

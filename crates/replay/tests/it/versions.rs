@@ -28,12 +28,12 @@ async fn task(ctx: &Context, called: &str) {
     ctx.task(name(called), json("1"), TaskOptions::default()).await;
 }
 
-/// Code with a change at one of four places.
-async fn patched(ctx: Context, place: u32) -> End {
+/// Code with a change at one of four lines.
+async fn patched(ctx: Context, line: u32) -> End {
     let mut at = 0;
     let mut change = async |ctx: &Context| {
         at += 1;
-        if at == place + 1 && ctx.patched(name("change")) {
+        if at == line + 1 && ctx.patched(name("change")) {
             task(ctx, "new").await;
         }
     };
@@ -49,9 +49,9 @@ async fn patched(ctx: Context, place: u32) -> End {
 
 #[test]
 fn a_run_that_was_past_the_change_takes_the_old_path() {
-    for place in 0..3 {
-        let mut machine = replay(&old(), move |ctx| patched(ctx, place));
-        assert_eq!(new_commands(&mut machine), [complete("1")], "place {place}");
+    for line in 0..3 {
+        let mut machine = replay(&old(), move |ctx| patched(ctx, line));
+        assert_eq!(new_commands(&mut machine), [complete("1")], "line {line}");
     }
 }
 

@@ -41,6 +41,7 @@ impl Chance {
 
 pub(crate) struct World {
     pub(crate) chance: Chance,
+    ops: Vec<Op>,
     pub(crate) log: Vec<Recorded>,
     pub(crate) machine: Machine,
     /// What is open at the server.
@@ -73,6 +74,7 @@ impl World {
         let may_cancel = chance.below(3) == 0;
         let mut world = Self {
             chance,
+            ops: ops.to_vec(),
             log: Vec::new(),
             machine: machine_of(started(), ops),
             open: BTreeSet::new(),
@@ -103,6 +105,9 @@ impl World {
             if self.is_closed && self.in_flight.is_none() {
                 return;
             }
+            if self.chance.below(60) == 0 {
+                self.replace_worker();
+            }
             match self.chance.below(10) {
                 0..=2 => self.input(),
                 3 | 4 => self.push(),
@@ -112,6 +117,17 @@ impl World {
             }
         }
         panic!("the run does not end: {:?} in {:#?}", self.machine.awaited(), self.log);
+    }
+
+    /// The worker dies, with what ran in it and with answers that it has not read. Another one
+    /// replays the log.
+    fn replace_worker(&mut self) {
+        self.machine = machine_of(started(), &self.ops);
+        self.machine.feed(self.log.clone()).expect("its own log is sound");
+        self.machine.advance();
+        self.running.clear();
+        self.in_flight = None;
+        self.fed = self.log.len();
     }
 
     /// Something happens outside.
@@ -191,6 +207,13 @@ impl World {
     /// The answer of the submit arrives, with what was recorded since and is not of it.
     fn answer(&mut self) {
         let Some((first, count)) = self.in_flight.take() else { return };
+        if self.chance.below(4) == 0 {
+            // The answer is lost, and the worker polls the history instead.
+            self.machine.feed(self.log.clone()).expect("what it submitted is what it made");
+            self.fed = self.log.len();
+            self.machine.advance();
+            return;
+        }
         let own = first.0..first.0 + count as u64;
         let events: Vec<Recorded> =
             self.log[self.fed..].iter().filter(|it| !own.contains(&it.offset.0)).cloned().collect();

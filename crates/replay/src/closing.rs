@@ -43,7 +43,7 @@ impl Book {
             End::Failed(failure) => Closing::Fail(failure),
             End::Cancelled => Closing::Cancel,
             End::Continued(input) => {
-                Closing::ContinueAsNew { input, unread: self.signals.unread() }
+                Closing::ContinueAsNew { input: Some(input), unread: self.signals.unread() }
             }
         };
         self.align(CommandId::Close, Command::Close(closing), source);

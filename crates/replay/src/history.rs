@@ -106,7 +106,8 @@ pub enum Input {
     SignalReceived { name: Name, input: Payload },
     /// Somebody wants the run to end.
     CancellationRequested { reason: String },
-    /// The run was terminated or timed out. Code sees nothing more.
+    /// The run was terminated, timed out, or failed by a determinism violation. Code sees nothing
+    /// more.
     RunClosed,
 }
 
@@ -155,8 +156,10 @@ pub enum Closing {
     Fail(Failure),
     /// WorkflowCancelled.
     Cancel,
-    /// WorkflowContinued: the next run begins with this input and the signals left unread.
-    ContinueAsNew { input: Payload, unread: Vec<Offset> },
+    /// WorkflowContinued: the next run begins with this input and the signals left unread. Its
+    /// event does not have the input, so in history that is known only to whoever read the next
+    /// run's beginning.
+    ContinueAsNew { input: Option<Payload>, unread: Vec<Offset> },
 }
 
 /// What history has and code never asked for.

@@ -9,6 +9,42 @@
 //!              └─► turn: commands to submit, steps to start ─► accepted
 //! ```
 //!
+//! A worker feeds events, shows them to code, submits what comes of it, and says what was accepted:
+//!
+//! ```
+//! use seriatim_replay::{Context, End, Event, Input, Machine, Offset, Payload, Recorded, Rest,
+//!     RunNumber, Settlement, Started, TaskOptions, Then};
+//! use seriatim_types::{Name, Time, WorkspaceId};
+//!
+//! async fn code(ctx: Context) -> End {
+//!     let charge = Name::new("charge").expect("it is a name");
+//!     match ctx.task(charge, Payload::null(), TaskOptions::default()).await {
+//!         Settlement::Value(payment) => End::Completed(payment),
+//!         Settlement::Failed(failure) => End::Failed(failure),
+//!         _ => End::Cancelled,
+//!     }
+//! }
+//!
+//! let name = |it| Name::new(it).expect("it is a name");
+//! let started = Started {
+//!     offset: Offset(1), at: Time(0), workspace: WorkspaceId(7), id: name("order-17"),
+//!     run: RunNumber(1), workflow: name("fulfil"), input: Payload::null(), matching: 1,
+//!     on_orphans: Default::default(), carried: Vec::new(),
+//! };
+//! let mut machine = Machine::new(started, code)?;
+//! assert_eq!(machine.advance(), Rest::Waiting);
+//!
+//! let turn = machine.take_turn()?;                     // submit its commands: they get offset 2
+//! assert_eq!((turn.commands.len(), turn.then), (1, Then::Wait));
+//! machine.accepted(Offset(2), [])?;
+//!
+//! let done = Input::TaskCompleted { index: 0, result: Payload::null() };
+//! machine.feed([Recorded { offset: Offset(3), at: Time(5), event: Event::Input(done) }])?;
+//! assert_eq!(machine.advance(), Rest::Ended);
+//! assert_eq!(machine.take_turn()?.then, Then::Close);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! What may be changed in code while runs are open stands in `docs/reference/replay.md`, with a
 //! test for each cell.
 //!

@@ -108,7 +108,7 @@ fn closing(history: &Closing, code: &Closing) -> Option<Difference> {
     match (history, code) {
         (C::Complete { result, .. }, C::Complete { result: r, .. }) => payload("result", result, r),
         (C::Fail(history), C::Fail(code)) => failure(history, code),
-        (C::ContinueAsNew { input, .. }, C::ContinueAsNew { input: i, .. }) => {
+        (C::ContinueAsNew { input: Some(input), .. }, C::ContinueAsNew { input: Some(i), .. }) => {
             payload("input", input, i)
         }
         _ => None,

@@ -145,7 +145,7 @@ fn size(command: &Command) -> usize {
         Command::ScheduleTask { input, .. }
         | Command::StartChild { input, .. }
         | Command::SendSignal { input, .. }
-        | Command::Close(Closing::ContinueAsNew { input, .. }) => payload(input),
+        | Command::Close(Closing::ContinueAsNew { input: Some(input), .. }) => payload(input),
         Command::ResolvePromise { value, .. } | Command::SetState { value, .. } => payload(value),
         Command::RecordOperation { result: Ok(result), .. }
         | Command::Close(Closing::Complete { result, .. }) => payload(result),
@@ -160,7 +160,7 @@ fn size(command: &Command) -> usize {
         | Command::CreatePromise { .. }
         | Command::ClearState { .. }
         | Command::MarkVersion { .. }
-        | Command::Close(Closing::Cancel) => 0,
+        | Command::Close(Closing::Cancel | Closing::ContinueAsNew { input: None, .. }) => 0,
     };
     payloads.saturating_add(NAMES_AND_SYNTAX)
 }

@@ -529,7 +529,7 @@ fn ended(recorded: Closing, end: End) -> Option<(Class, &'static str, String, St
 fn the_end_is_matched_by_its_kind_and_what_it_says() {
     let complete = |it: &str| Closing::Complete { result: json(it), orphaned: Vec::new() };
     let fail = |it: Failure| Closing::Fail(it);
-    let again = |it: &str| Closing::ContinueAsNew { input: json(it), unread: Vec::new() };
+    let again = |it: &str| Closing::ContinueAsNew { input: Some(json(it)), unread: Vec::new() };
     let other = Failure { message: "other".to_owned(), ..failure("lost") };
     let detailed = Failure { details: json("1"), ..failure("lost") };
 
@@ -537,6 +537,8 @@ fn the_end_is_matched_by_its_kind_and_what_it_says() {
     assert_eq!(ended(fail(failure("lost")), End::Failed(failure("lost"))), None);
     assert_eq!(ended(Closing::Cancel, End::Cancelled), None);
     assert_eq!(ended(again("1"), End::Continued(json("1"))), None);
+    let unknown = Closing::ContinueAsNew { input: None, unread: Vec::new() };
+    assert_eq!(ended(unknown, End::Continued(json("1"))), None);
 
     let found = |recorded, end| ended(recorded, end).map(|(class, field, ..)| (class, field));
     let lost = || End::Failed(failure("lost"));

@@ -261,7 +261,8 @@ fn signals_left_by_the_previous_run_are_seen_first_and_the_unread_are_left_to_th
     }
     let mut machine = replay_as(started, &history, code);
     let commands = new_commands(&mut machine);
-    let [Command::Close(Closing::ContinueAsNew { input, unread })] = &commands[..] else {
+    let [Command::Close(Closing::ContinueAsNew { input: Some(input), unread })] = &commands[..]
+    else {
         panic!("{commands:?}")
     };
     assert!(input.to_string().contains("b\"4\"") && input.to_string().contains("b\"7\""));
@@ -283,7 +284,7 @@ fn unread_signals_are_those_that_code_was_shown_and_did_not_take() {
         .came(task_done(0, "1"))
         .came(signal("go", "4"));
     let unread = vec![Offset(4), Offset(5)];
-    let end = Command::Close(Closing::ContinueAsNew { input: json("1"), unread });
+    let end = Command::Close(Closing::ContinueAsNew { input: Some(json("1")), unread });
     assert_eq!(new_commands(&mut replay(&history, code)), [end]);
 }
 

@@ -1,8 +1,8 @@
 //! Completion order is data: what code saw first, it sees first on every replay.
 
 use seriatim_replay::{
-    CarriedSignal, Class, Closing, Command, CommandId, Context, End, Input, Offset, Payload, Rest,
-    Settlement, Started, TaskOptions, Then,
+    Awaited, CarriedSignal, Class, Closing, Command, CommandId, Context, End, Input, Offset,
+    Payload, Rest, Settlement, Started, TaskOptions, Then,
 };
 use seriatim_types::Time;
 
@@ -350,6 +350,34 @@ fn a_step_that_had_not_begun_when_the_run_was_cancelled_is_not_started() {
     let mut machine = replay(&recorded, code);
     let turn = machine.take_turn().expect("it follows");
     assert_eq!((turn.commands.len(), turn.steps.len()), (0, 0));
+}
+
+#[test]
+fn a_loser_that_was_dropped_is_awaited_no_more() {
+    async fn code(ctx: Context) -> End {
+        let slow = ctx.task(name("slow"), json("1"), TaskOptions::default());
+        let signals = boxed(ctx.signal(name("never")));
+        Race(vec![boxed(slow), signals, boxed(ctx.timer(None, 1))]).await;
+        let (signal, timer) = (boxed(ctx.signal(name("go"))), boxed(ctx.timer(None, 2)));
+        Race(vec![timer, signal]).await;
+        End::Cancelled
+    }
+    let history = History::new().asked(schedule("slow", "1")).asked(start_timer(1));
+    let mut machine = replay(&history, code);
+    let (task, timer) = (CommandId::Task(0), CommandId::Timer(0));
+    let waits = [Awaited::Command(task), Awaited::Signal(name("never")), Awaited::Command(timer)];
+    assert_eq!(machine.awaited(), waits, "in the order of creation");
+    let history = history.came(Input::TimerFired { index: 0 });
+    let later = replay(&history, code);
+    let waits = [Awaited::Signal(name("go")), Awaited::Command(CommandId::Timer(1))];
+    assert_eq!(later.awaited(), waits);
+    // Nor is it cancelled with the run.
+    let reason = "no".to_owned();
+    let history = history.asked(start_timer(2)).came(Input::CancellationRequested { reason });
+    let cancel = Command::CancelTimer { target: CommandId::Timer(1) };
+    let end = Command::Close(Closing::Cancel);
+    assert_eq!(new_commands(&mut replay(&history, code)), [cancel, end]);
+    assert_eq!(machine.advance(), Rest::Waiting);
 }
 
 #[test]

@@ -222,6 +222,19 @@ fn a_wake_from_outside_is_refused() {
 }
 
 #[test]
+fn a_wake_from_the_code_of_another_run_is_refused() {
+    let wakers = Wakers::default();
+    let kept = Rc::clone(&wakers);
+    let mut machine = replay(&History::new(), move |ctx| leaks(ctx, kept));
+    let mut other = replay(&History::new(), move |_| async move {
+        wakers.borrow()[0].wake_by_ref();
+        End::Cancelled
+    });
+    assert_eq!(new_commands(&mut other).len(), 1);
+    is_unreplayable(&mut machine, "something outside of the machine woke it");
+}
+
+#[test]
 fn a_wake_from_another_thread_is_refused_also_while_code_is_polled() {
     let mut machine = replay(&History::new(), |ctx: Context| async move {
         let foreign: Branch<Settlement> = Box::pin(poll_fn(|cx| {
@@ -324,6 +337,23 @@ fn a_panic_stops_the_activation_with_its_message() {
     let mut machine = Machine::new(started(), |_| -> std::future::Ready<End> { panic!("early") })
         .expect("the version is known");
     assert_eq!(machine.advance(), Rest::Stopped);
+    let message = "early".to_owned();
+    assert_eq!(machine.take_turn(), Err(Stopped::Panicked { message }));
+}
+
+#[test]
+fn what_is_dropped_after_a_panic_creates_nothing() {
+    struct Panics {
+        _guard: CreatesWhenDropped,
+    }
+    impl Future for Panics {
+        type Output = End;
+
+        fn poll(self: Pin<&mut Self>, _: &mut std::task::Context<'_>) -> Poll<End> {
+            panic!("early")
+        }
+    }
+    let mut machine = replay(&other_task(), |ctx| Panics { _guard: CreatesWhenDropped(ctx) });
     let message = "early".to_owned();
     assert_eq!(machine.take_turn(), Err(Stopped::Panicked { message }));
 }

@@ -115,5 +115,9 @@ mod tests {
         assert_ne!(one.number(), Random::of(WorkspaceId(7), RunNumber(2)).number());
         assert_ne!(one.uuid(), one.key());
         assert_eq!(one.uuid()[6] >> 4, 4);
+        assert_ne!(one.number(), one.number());
+        assert_ne!(one.uuid(), one.uuid());
+        assert_ne!(one.key(), one.key());
+        assert_ne!(one.step_key(0), one.step_key(1));
     }
 }

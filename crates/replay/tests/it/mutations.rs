@@ -294,6 +294,20 @@ fn a_command_that_was_dropped_is_missed() {
     check_from(&base, &base[1..], field, field);
 }
 
+/// A step that never ended is in no history, and is not what a dropped command is blamed on.
+#[test]
+fn a_dropped_command_is_missed_beside_a_step_that_never_ended() {
+    let history = history_of(&[Task("a", "1"), Timer(5)], Sequential);
+    let found = violation(&mut replay(&history, |ctx: Context| async move {
+        drop(ctx.run(name("slow")));
+        ctx.task(name("a"), json("1"), TaskOptions::default()).await;
+        ctx.signal(name("end")).await;
+        End::Cancelled
+    }));
+    assert_eq!((found.class, found.command), (Class::Missing, CommandId::Timer(0)));
+    assert!(found.code.contains("the last that it created is Task(0)"), "{found}");
+}
+
 #[test]
 fn what_is_dropped_at_the_end_is_orphaned_if_code_ends() {
     for style in [Sequential, Parallel] {

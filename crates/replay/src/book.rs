@@ -214,7 +214,8 @@ impl Book {
         id
     }
 
-    /// What to submit or to start now. Call it once code rests.
+    /// What to submit or to start now. Call it once code rests. It is empty while another turn is
+    /// in flight.
     pub fn turn(&mut self) -> Result<Turn, Box<Violation>> {
         if let Status::Violated { violation, .. } = &self.status {
             return Err(violation.clone());
@@ -224,7 +225,8 @@ impl Book {
             || is_behind
             || matches!(self.status, Status::ClosedFromOutside)
         {
-            return Ok(Turn::default());
+            let (commands, steps, then) = (Vec::new(), Vec::new(), Then::Wait);
+            return Ok(Turn { commands, steps, then, seen: self.seen });
         }
         let commands = self.unrecorded.hand_out();
         let is_last = commands.len() == self.unrecorded.len();
@@ -239,7 +241,9 @@ impl Book {
             (false, true) => Then::Continue,
             (false, false) => Then::Wait,
         };
-        Ok(Turn { commands, steps, then })
+        let left = commands.last().filter(|_| !is_last);
+        let seen = left.map_or(self.seen, |it| it.seen);
+        Ok(Turn { commands, steps, then, seen })
     }
 
     /// A step that was started is done, at a time of the worker's clock.

@@ -17,7 +17,7 @@ use crate::{Closing, Command, CommandId, Offset, Payload, Source};
 
 /// What to do now. Either commands or steps, never both: what a step may depend on is durable
 /// before it starts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Turn {
     /// What to submit, in order. At most what one submit may hold.
     pub commands: Vec<Created>,
@@ -25,6 +25,9 @@ pub struct Turn {
     pub steps: Vec<StepStart>,
     /// How to submit it.
     pub then: Then,
+    /// The last offset that code has been shown, if nothing is left for a later turn. A submit
+    /// without commands says that it was seen, and so does the end of one with commands.
+    pub seen: Offset,
 }
 
 /// What follows a submit.

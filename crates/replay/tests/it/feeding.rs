@@ -244,6 +244,28 @@ fn a_turn_holds_no_more_than_a_submit() {
 }
 
 #[test]
+fn a_turn_says_what_code_was_shown_also_without_commands() {
+    async fn code(ctx: Context) -> End {
+        for _ in 0..300 {
+            ctx.set_state(name("k"), json("1"));
+        }
+        ctx.timer(None, 1).await;
+        End::Cancelled
+    }
+    let signal = || Input::SignalReceived { name: name("x"), input: json("1") };
+    let history = History::new().came(signal()).came(signal());
+    let mut machine = replay(&history, code);
+    let turn = machine.take_turn().expect("it follows");
+    assert_eq!((turn.commands.len(), turn.seen), (256, Offset(1)), "more was created at 1");
+    machine.accepted(Offset(4), []).expect("it was handed out");
+    let turn = machine.take_turn().expect("it follows");
+    assert_eq!((turn.commands.len(), turn.seen), (45, Offset(3)));
+    machine.accepted(Offset(260), []).expect("it was handed out");
+    let turn = machine.take_turn().expect("it follows");
+    assert_eq!((turn.commands.len(), turn.seen, turn.then), (0, Offset(3), Then::Wait));
+}
+
+#[test]
 fn what_was_settled_is_not_cancelled_any_more() {
     let history = History::new()
         .asked(schedule("a", "1"))

@@ -144,6 +144,45 @@ fn a_run_that_goes_on_elsewhere_replays_as_a_whole() {
     }
 }
 
+/// Code is changed while its run is open, guarded by a version: the run goes on with the new code,
+/// by the old path or the new one, and its log replays as a whole.
+#[test]
+fn a_guarded_change_takes_one_path_and_keeps_it() {
+    let mut taken = [0, 0];
+    for seed in seeds() {
+        let (ops, log) = random_run(seed);
+        let mut chance = Chance::of(seed ^ 0x7777);
+        let mut changed = ops.clone();
+        let change = Op::Patched("change", random_ops(&mut chance, 1));
+        insert_anywhere(&mut changed, change, &mut chance);
+        let cut = whole_submits(&log, chance.below(log.len() + 1));
+        let mut world = World::resume(&changed, chance, log[..cut].to_vec());
+        world.drive();
+        let is_marker = |it: &Recorded| {
+            matches!(&it.event, Event::Output(output) if matches!(&output.command,
+                Command::MarkVersion { name, .. } if name.as_str() == "change"))
+        };
+        taken[usize::from(world.log.iter().any(is_marker))] += 1;
+        let mut machine = machine_of(started(), &changed);
+        machine.feed(world.log).expect("the log is sound");
+        assert_eq!(machine.advance(), Rest::Ended, "seed {seed}: {:?}", machine.take_turn());
+        let turn = machine.take_turn().expect("it follows");
+        assert_eq!(turn.commands, [], "seed {seed}: everything is recorded");
+    }
+    assert!(taken.iter().all(|it| *it > 10), "old and new paths: {taken:?}");
+}
+
+/// Inserts a change at any depth.
+fn insert_anywhere(ops: &mut Vec<Op>, op: Op, chance: &mut Chance) {
+    let at = chance.below(ops.len() + 1);
+    if let Some(Op::All(branches) | Op::Race(branches) | Op::Unordered(branches)) = ops.get_mut(at)
+    {
+        let branch = chance.below(branches.len());
+        return insert_anywhere(&mut branches[branch], op, chance);
+    }
+    ops.insert(at, op);
+}
+
 /// Moves a cut back so that it does not lie between two events of one submit.
 fn whole_submits(log: &[Recorded], cut: usize) -> usize {
     let is_output =

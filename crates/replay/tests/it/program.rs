@@ -37,6 +37,8 @@ pub(crate) enum Op {
     CancelChild,
     /// A task that nobody awaits.
     Dropped,
+    /// A change of the code, for runs that have not come past it.
+    Patched(&'static str, Vec<Op>),
     All(Vec<Vec<Op>>),
     Race(Vec<Vec<Op>>),
     Unordered(Vec<Vec<Op>>),
@@ -97,6 +99,11 @@ async fn one(ctx: &Context, op: Op, seen: &Seen) {
         }
         Op::Signal(signal) => seen.note(ctx, &ctx.signal(name(signal)).await),
         Op::Version(change) => seen.mix(u64::from(ctx.version(name(change), 3))),
+        Op::Patched(change, ops) => {
+            if ctx.patched(name(change)) {
+                perform(ctx.clone(), ops, seen.clone()).await;
+            }
+        }
         op @ (Op::All(_) | Op::Race(_) | Op::Unordered(_)) => several(ctx, op, seen).await,
         op => at_once(ctx, &op, seen),
     }

@@ -110,10 +110,10 @@ impl Outcome {
     /// If it is that of another request.
     #[must_use]
     pub fn of_command(self) -> CommandOutcome {
-        match self {
-            Self::Command(outcome) => outcome,
-            other => unreachable!("a command came to {other:?}"),
-        }
+        let Self::Command(outcome) = self else {
+            unreachable!("a command has an outcome of its own")
+        };
+        outcome
     }
 
     /// The outcome of a wish for the kind of a workspace.
@@ -123,10 +123,10 @@ impl Outcome {
     /// If it is that of another request.
     #[must_use]
     pub fn of_declare(self) -> DeclareOutcome {
-        match self {
-            Self::Declare(declared) => declared,
-            other => unreachable!("a declaration came to {other:?}"),
-        }
+        let Self::Declare(declared) = self else {
+            unreachable!("a declaration has an outcome of its own")
+        };
+        declared
     }
 
     /// The outcome of a message from another partition.
@@ -136,10 +136,10 @@ impl Outcome {
     /// If it is that of another request.
     #[must_use]
     pub fn of_delivery(self) -> DeliveryOutcome {
-        match self {
-            Self::Delivery(outcome) => outcome,
-            other => unreachable!("a delivery came to {other:?}"),
-        }
+        let Self::Delivery(outcome) = self else {
+            unreachable!("a delivery has an outcome of its own")
+        };
+        outcome
     }
 
     /// The outcome of a definition.
@@ -149,10 +149,10 @@ impl Outcome {
     /// If it is that of another request.
     #[must_use]
     pub fn of_define(self) -> DefineOutcome {
-        match self {
-            Self::Define(defined) => defined,
-            other => unreachable!("a definition came to {other:?}"),
-        }
+        let Self::Define(defined) = self else {
+            unreachable!("a definition has an outcome of its own")
+        };
+        defined
     }
 }
 

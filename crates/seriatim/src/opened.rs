@@ -45,11 +45,10 @@ impl Opened {
 
     /// What was applied, or which of the three answers it is.
     pub(crate) fn applied<T>(&self, reply: Reply<T>) -> Result<T, WriteError> {
-        reply.map_err(|error| match error {
-            RequestError::NotWritten { .. } if self.is_closing.load(Ordering::Relaxed) => {
-                Closed.into()
-            }
-            error => error.into(),
+        reply.map_err(|error| {
+            let is_given_up = matches!(error, RequestError::NotWritten { .. });
+            let is_closed = is_given_up && self.is_closing.load(Ordering::Relaxed);
+            if is_closed { Closed.into() } else { error.into() }
         })
     }
 

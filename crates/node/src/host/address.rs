@@ -118,6 +118,7 @@ impl<C> Address<C> {
     }
 
     /// Tells it something, and gives it back if nobody takes it any more.
+    #[expect(clippy::result_large_err, reason = "the message itself, which is moved either way")]
     pub fn send(&self, message: ToPartition<C>) -> Result<(), ToPartition<C>> {
         (self.mailbox)(message)
     }

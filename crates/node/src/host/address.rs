@@ -15,7 +15,7 @@ use crate::settings::Settings;
 use crate::shared::Shared;
 
 /// How a partition is told something. It gives back what nobody takes any more.
-pub type Mailbox<C> = Arc<dyn Fn(ToPartition<C>) -> Result<(), ToPartition<C>> + Send + Sync>;
+pub type Mailbox<C> = Arc<dyn Fn(ToPartition<C>) -> Result<(), Box<ToPartition<C>>> + Send + Sync>;
 
 /// How a partition is reached.
 pub struct Address<C> {
@@ -95,14 +95,14 @@ impl<C> Address<C> {
             Ok(ticket) => ticket,
             Err(error) => return Err((caller, Err(error))),
         };
-        match self.send(ToPartition::Request(body, ReplyTo::Caller(ticket, caller))) {
-            Err(ToPartition::Request(_, ReplyTo::Caller(ticket, caller))) => {
-                let reply = Err(self.refusal());
-                ticket.settle(&reply);
-                Err((caller, reply))
-            }
-            Ok(()) | Err(_) => Ok(()),
-        }
+        let request = ToPartition::Request(body, ReplyTo::Caller(ticket, caller));
+        let Err(unsent) = self.send(request) else { return Ok(()) };
+        let ToPartition::Request(_, ReplyTo::Caller(ticket, caller)) = *unsent else {
+            unreachable!("the mailbox gives back what it was given")
+        };
+        let reply = Err(self.refusal());
+        ticket.settle(&reply);
+        Err((caller, reply))
     }
 
     /// Sends the directory's request for a definition, likewise.
@@ -118,8 +118,7 @@ impl<C> Address<C> {
     }
 
     /// Tells it something, and gives it back if nobody takes it any more.
-    #[expect(clippy::result_large_err, reason = "the message itself, which is moved either way")]
-    pub fn send(&self, message: ToPartition<C>) -> Result<(), ToPartition<C>> {
+    pub fn send(&self, message: ToPartition<C>) -> Result<(), Box<ToPartition<C>>> {
         (self.mailbox)(message)
     }
 
@@ -226,7 +225,7 @@ mod tests {
     fn address(is_open: bool) -> Arc<Address<()>> {
         let name = PartitionRef { app: AppId(7), partition: PartitionId(0) };
         let mailbox: Mailbox<()> =
-            Arc::new(move |message| if is_open { Ok(()) } else { Err(message) });
+            Arc::new(move |message| if is_open { Ok(()) } else { Err(Box::new(message)) });
         Address::new(name, State::Serving, mailbox, &Arc::default())
     }
 

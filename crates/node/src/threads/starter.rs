@@ -63,8 +63,8 @@ impl Starter {
         let hash_seed = RandomState::new().hash_one(0);
         let partition = Partition::new(self.store.clone(), prefix_of(name), self.settings);
         let partition = partition.seeded(hash_seed).counted_by(self.counters.clone());
-        #[expect(clippy::result_large_err, reason = "the message itself, moved either way")]
-        let mailbox = Arc::new(move |message| sender.send(message).map_err(|error| error.0));
+        let mailbox =
+            Arc::new(move |message| sender.send(message).map_err(|error| Box::new(error.0)));
         let address = Address::new(name, partition.state(), mailbox, &self.damaged_reads);
         let mut started = self.started();
         let Some(syncer) = started.syncer.clone() else {

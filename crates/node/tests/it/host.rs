@@ -44,7 +44,12 @@ impl Hosted {
         let store = FaultyStore::new(Arc::new(MemoryStore::new(&schema())), Box::new(schedule));
         let shared: Arc<dyn Store> = Arc::new(store.clone());
         let partition = Partition::new(shared.clone(), prefix_of(NAME), settings);
-        let address = Address::new(NAME, partition.state(), Arc::new(Err), &Arc::default());
+        let address = Address::new(
+            NAME,
+            partition.state(),
+            Arc::new(|message| Err(Box::new(message))),
+            &Arc::default(),
+        );
         let (directory, now) = (Arc::new(|_| ()), Duration::ZERO);
         let host = PartitionHost::new(partition, address.clone(), directory, shared, settings, now);
         Self { host, address, store, fails, now }

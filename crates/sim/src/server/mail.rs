@@ -99,13 +99,12 @@ impl WeakPost {
         let mail = self.0.upgrade().expect("the directory is a part of the process");
         let is_ending = lock(&mail).is_ending;
         let to = if is_ending { Weak::new() } else { self.0.clone() };
-        #[expect(clippy::result_large_err, reason = "the message itself, moved either way")]
         let mailbox: Mailbox<Handle> = Arc::new(move |message| match to.upgrade() {
             Some(mail) => {
                 lock(&mail).to_partitions.push_back((name, message));
                 Ok(())
             }
-            None => Err(message),
+            None => Err(Box::new(message)),
         });
         let state = partition.state();
         let address = seriatim_node::parts::Address::new(name, state, mailbox, &Arc::default());

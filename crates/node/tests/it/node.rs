@@ -234,7 +234,7 @@ fn definitions_reach_their_partitions_across_a_crash_in_the_middle() {
     let mut now = Time(1_782_000_000_000);
     let mut run = |system: &mut Partition<usize>| {
         now = Time(now.0 + 1);
-        let flight = system.run(now).flight;
+        let flight = system.work(now).flight;
         if flight.is_some() {
             store.sync().unwrap();
             system.landed();

@@ -49,7 +49,7 @@ impl Replica {
 
     fn step(&mut self) -> bool {
         self.now = Time(self.now.0 + 10);
-        let work = self.applier.run(self.now);
+        let work = self.applier.work(self.now);
         self.answers.extend(work.replies);
         let has_flown = work.flight.is_some();
         if let Some(flight) = work.flight {

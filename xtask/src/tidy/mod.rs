@@ -15,6 +15,7 @@ mod purity;
 mod rings;
 mod rust;
 mod seeds;
+mod simulator;
 mod sizes;
 mod tree;
 mod words;
@@ -55,6 +56,7 @@ pub(crate) fn run(root: &Path) -> Result<()> {
         rings::check(&tree, &metadata),
         planted::check(&tree, &metadata),
         purity::check(&tree),
+        simulator::check(&tree),
         sizes::check(&tree),
         words::check(&tree),
         headers::check(&tree, &metadata),

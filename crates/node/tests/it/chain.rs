@@ -36,7 +36,7 @@ fn send(
 
 /// How many of the first were written; none after them was.
 fn written(replies: &[Reply<CommandOutcome>]) -> usize {
-    let is_written = |reply: &Reply<CommandOutcome>| matches!(reply, Ok(_));
+    let is_written = |reply: &Reply<CommandOutcome>| reply.is_ok();
     let count = replies.iter().take_while(|reply| is_written(reply)).count();
     assert!(!replies[count..].iter().any(is_written), "a later one was written: {replies:?}");
     for (reply, offset) in replies[..count].iter().zip(1..) {
@@ -62,7 +62,7 @@ fn behind_a_command_that_found_the_queue_full_nothing_is_written() {
     let keys: Vec<u128> = KEYS.collect();
     let is_taken = |key| {
         let reply = node.submit_and_wait(&name("shop"), ask("b", key, "4"), PATIENCE);
-        matches!(reply.unwrap(), Ok(_))
+        reply.unwrap().is_ok()
     };
     let until_there_is_room = |key| {
         if key == 300 {

@@ -9,9 +9,9 @@
 //!                                Directory ◄── messages, "serves", "stopped" ─────┘
 //! ```
 //!
-//! Each is owned by one driver thread, or all of them by one simulator. They share no state and send
-//! each other messages. A driver receives, calls, sleeps and sends; it decides nothing. Time, storage,
-//! starting of threads and sending are injected.
+//! Each is owned by one driver thread, or all of them by one simulator. They send each other messages,
+//! and share only what callers see of a partition. A driver receives, calls, sleeps and sends; it decides
+//! nothing. Time, storage, starting of threads and sending are injected.
 //!
 //! **Invariants**
 //! - What a commit says is given away after its sync has returned, in the order of the commits.

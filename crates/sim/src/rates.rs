@@ -79,6 +79,8 @@ impl Rates {
         let (sync_fails, disk_full, read_rots) = (chance(500), chance(2_000), chance(200));
         // One that fails ends the process, so there are few in a run, and in some there are many.
         let commit_fails = commit_fails.saturating_mul(if dice.below(2) == 0 { 40 } else { 1 });
+        // A slow disk has several commits in flight most of the time.
+        let sync_max = if dice.below(3) == 0 { 80_000 } else { 10_000 };
         let mut every = |seconds: u64| match dice.below(2) {
             0 => NEVER,
             _ => Duration::from_millis(dice.below(seconds.saturating_mul(1_000)).max(500)),
@@ -106,7 +108,7 @@ impl Rates {
             disk_full,
             way: Duration::from_micros(dice.below(20_000).max(100)),
             cut_for: Duration::from_millis(dice.below(5_000).max(1)),
-            sync: Duration::from_micros(dice.below(10_000).max(100)),
+            sync: Duration::from_micros(dice.below(sync_max).max(100)),
         }
     }
 

@@ -143,7 +143,8 @@ impl<C> Definitions<C> {
             let DefineOutcome { version, is_new, .. } = *outcome;
             let mut unknown = None;
             missing.retain(|partition, has_stopped| {
-                if changed.is_some_and(|changed| changed != *partition) {
+                // One that has stopped may be about to serve again, which is told later.
+                if !*has_stopped && changed.is_some_and(|changed| changed != *partition) {
                     return true;
                 }
                 let has = has(*partition, version);

@@ -27,6 +27,9 @@ const ATTEMPT: Duration = Duration::from_millis(400);
 /// How long a client waits before it connects again, at most.
 const RECONNECT: Duration = Duration::from_millis(200);
 
+/// How many commands a client sends at once, at most.
+const BURST_MAX: u64 = 12;
+
 /// How long a client thinks before it asks for the next thing, at most.
 const THINKING: Duration = Duration::from_millis(60);
 
@@ -71,6 +74,12 @@ impl World {
             0 => self.begin_read(index),
             1 | 2 => self.ask_again(index),
             3 | 4 => self.ask_contended(index),
+            5 => {
+                // Several at once, so that commits are shared and follow each other closely.
+                for _ in 0..self.dice.below(BURST_MAX) {
+                    self.ask(index);
+                }
+            }
             _ => self.ask(index),
         }
         self.send_all(index);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use seriatim_node::parts::{AHEAD_MAX, newest_time};
 use seriatim_node::{ClockSettings, Reason, Settings, State};
 use seriatim_storage::Store;
-use seriatim_storage::faulty::{Dice, PowerLoss};
+use seriatim_storage::faulty::{Dice, FaultyStore, PowerLoss};
 use seriatim_types::{PartitionRef, Time};
 
 use super::{Happening, World};
@@ -19,6 +19,10 @@ use crate::server::{JUMPS, LONG_JUMP, Server};
 
 /// How often somebody looks after the server.
 const OPERATOR: Duration = Duration::from_millis(500);
+
+/// How often, and how long at most, the end of a process waits for commits in flight.
+pub(super) const CRASH_WAITS: u32 = 100;
+const CRASH_WAIT: Duration = Duration::from_millis(3);
 
 /// How long a process may take to end in good order, at most, and how much longer before it is killed.
 const SHUT_DOWN_WITHIN: Duration = Duration::from_secs(4);
@@ -149,10 +153,29 @@ impl World {
         Ok(())
     }
 
+    /// The process is to end. Every other time that waits a little for several commits in flight: most
+    /// moments have none, and what is lost then is what is looked for.
+    pub(super) fn crash_rather_in_flight(&mut self) -> Result<(), Violation> {
+        let unsynced = |server: &Server| server.store().unsynced_batches();
+        let unsynced = self.server.as_ref().map_or(0, unsynced);
+        if unsynced < 2 && self.crash_patience > 0 {
+            self.crash_patience = self.crash_patience.saturating_sub(1);
+            let delay = part_of(&mut self.dice, CRASH_WAIT);
+            self.agenda.after(delay, Happening::Crash);
+            return Ok(());
+        }
+        self.crash_patience = if self.dice.below(2) == 0 { CRASH_WAITS } else { 0 };
+        self.crash()
+    }
+
     /// The process is killed or loses power, and another one begins after a while.
     pub(super) fn crash(&mut self) -> Result<(), Violation> {
         self.plan(self.rates.crash_every, Happening::Crash);
-        let end = if self.dice.below(2) == 0 { End::Killed } else { End::PowerLost };
+        let store = self.server.as_ref().map(Server::store);
+        let is_busy = |store: &FaultyStore| store.unsynced_batches() > 1 && store.health().is_ok();
+        // A kill takes nothing of what is not synced, unless a sync has failed.
+        let kills = if store.is_some_and(is_busy) { 1 } else { 2 };
+        let end = if self.dice.below(4) < kills { End::Killed } else { End::PowerLost };
         self.end_process(end)
     }
 
@@ -198,8 +221,8 @@ impl World {
         let PowerLoss { kept, lost, torn } = self.disk.end(&mut self.dice, end);
         self.trace.line(now, format_args!("server: {end:?}, {lost} commits are gone"));
         for (is_so, what) in [
-            (server.flights() > 1 && kept > 0 && lost > 0, "covered_some_flights_lost"),
-            (server.flights() > 1 && kept == 0 && lost > 1, "covered_all_flights_lost"),
+            (kept > 0 && lost > 0, "covered_some_flights_lost"),
+            (kept == 0 && lost > 1, "covered_all_flights_lost"),
             (torn, "covered_torn_tail"),
             (server.has_deliveries(), "covered_delivery_cut_off"),
             (end == End::Killed && lost > 0, "covered_pages_dropped"),

@@ -187,6 +187,8 @@ pub(crate) struct World {
     pub(crate) life: u64,
     /// Until when the process stands still.
     pub(crate) paused_until: Moment,
+    /// How often the next end of the process still waits for commits in flight.
+    pub(crate) crash_patience: u32,
     /// Until when everybody rests.
     pub(crate) quiet_until: Moment,
     /// What it has missed meanwhile.
@@ -262,6 +264,7 @@ impl World {
             server: None,
             life: 0,
             paused_until: Duration::ZERO,
+            crash_patience: faults::CRASH_WAITS,
             quiet_until: Duration::ZERO,
             missed: VecDeque::new(),
             partitions,
@@ -383,7 +386,7 @@ impl World {
             Happening::Page { follower, connection, events } => {
                 self.page_arrives(follower, connection, events)?;
             }
-            Happening::Crash => self.crash()?,
+            Happening::Crash => self.crash_rather_in_flight()?,
             Happening::ShutDown => self.shut_down(),
             Happening::ShutDownOver { life } => self.shut_down_over(life)?,
             Happening::Begin => self.begin_server(),

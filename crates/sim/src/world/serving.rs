@@ -193,7 +193,7 @@ impl World {
 
     fn begin_sync(&mut self, of: Option<PartitionRef>) {
         let (life, now) = (self.life, self.agenda.now());
-        let is_early = self.dice.below(2) == 0;
+        let is_early = self.dice.below(4) == 0;
         let mut delay = part_of(&mut self.dice, self.rates.sync);
         if happens(&mut self.dice, self.rates.slow_sync) {
             delay = part_of(&mut self.dice, Duration::from_secs(3));

@@ -182,6 +182,12 @@ impl FaultyStore {
         Arc::strong_count(&self.0)
     }
 
+    /// How many batches are committed and not synced.
+    #[must_use]
+    pub fn unsynced_batches(&self) -> usize {
+        self.0.unsynced().batches()
+    }
+
     /// Loses power, if that has not happened yet: this handle and its snapshots are dead, and
     /// of what was not synced the seed decides how much is left. Returns the store as the
     /// next process finds it.

@@ -158,7 +158,7 @@ impl<C: Caller> Directory<C> {
             }
             ToDirectory::Stopped(partition) => {
                 // Whoever waits for the apps looks again.
-                self.has_changed = true;
+                self.has_changed |= partition == SYSTEM;
                 self.look_at_definitions(Some(partition));
             }
             ToDirectory::Answered { target, number, reply } => {

@@ -36,12 +36,22 @@ pub(super) struct Decided {
     pub(super) missing: BTreeMap<PartitionRef, bool>,
 }
 
-/// How it stands with a definition in a partition.
-pub(super) enum Has {
-    Yes,
-    NotYet,
-    /// It has stopped, and says why.
-    Stopped(String),
+/// What has changed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Changed {
+    /// It is decided.
+    Definition(u64),
+    Partition(PartitionRef),
+    /// Any partition.
+    Any,
+}
+
+/// What a partition has.
+pub(super) struct Has {
+    /// The last version that readers see.
+    pub(super) through: Option<u64>,
+    /// Why it has stopped, if it has.
+    pub(super) stopped: Option<String>,
 }
 
 impl<C> Definitions<C> {
@@ -97,11 +107,6 @@ impl<C> Definitions<C> {
         }
     }
 
-    /// Whether somebody still waits for it.
-    pub(super) fn is_awaited(&self, number: u64) -> bool {
-        self.waiting.contains_key(&number)
-    }
-
     /// Answers one.
     pub(super) fn answer(&mut self, number: u64, reply: Reply) {
         if let Some(waiting) = self.waiting.remove(&number) {
@@ -127,37 +132,51 @@ impl<C> Definitions<C> {
         }
     }
 
-    /// Something has changed in a partition, or in any of them: answers those whose definition is
-    /// everywhere, and those for whom that cannot be told. `has` says how it stands with a version in
-    /// a partition.
-    pub(super) fn look_at(
-        &mut self,
-        changed: Option<PartitionRef>,
-        has: impl Fn(PartitionRef, u64) -> Has,
-    ) {
+    /// Nobody will say what has come of those that are not decided: answers them so.
+    pub(super) fn answer_undecided(&mut self, why: &str) {
+        let undecided = self.waiting.extract_if(.., |_, waiting| waiting.decided.is_none());
+        for (_, waiting) in undecided.collect::<Vec<_>>() {
+            self.answered
+                .push((waiting.caller, Err(RequestError::Unknown { why: why.to_owned() })));
+        }
+    }
+
+    /// Something has changed: answers those whose definition is everywhere, and those for whom that
+    /// cannot be told. `has` says what a partition has; each is asked once.
+    pub(super) fn look_at(&mut self, changed: Changed, has: impl Fn(PartitionRef) -> Has) {
         let mut answers = Vec::new();
-        for (number, waiting) in &mut self.waiting {
+        let mut found = BTreeMap::new();
+        let waiting = match changed {
+            Changed::Definition(number) => self.waiting.range_mut(number..=number),
+            Changed::Partition(_) | Changed::Any => self.waiting.range_mut(..),
+        };
+        for (number, waiting) in waiting {
             let Some(Decided { outcome, missing }) = &mut waiting.decided else {
                 continue;
             };
+            let looked: Vec<PartitionRef> = match changed {
+                Changed::Partition(partition) if missing.contains_key(&partition) => {
+                    // One that has stopped may be about to serve again, which is told later.
+                    let stopped = missing.iter().filter(|(_, has_stopped)| **has_stopped);
+                    stopped.map(|(stopped, _)| *stopped).chain([partition]).collect()
+                }
+                Changed::Partition(_) => continue,
+                Changed::Definition(_) | Changed::Any => missing.keys().copied().collect(),
+            };
             let DefineOutcome { version, is_new, .. } = *outcome;
             let mut unknown = None;
-            missing.retain(|partition, has_stopped| {
-                // One that has stopped may be about to serve again, which is told later.
-                if !*has_stopped && changed.is_some_and(|changed| changed != *partition) {
-                    return true;
+            for partition in looked {
+                let Has { through, stopped } =
+                    found.entry(partition).or_insert_with(|| has(partition));
+                if *through >= Some(version) {
+                    missing.remove(&partition);
+                    continue;
                 }
-                let has = has(*partition, version);
-                *has_stopped = matches!(has, Has::Stopped(_));
-                match has {
-                    Has::Yes => return false,
-                    Has::Stopped(why) if is_new => {
-                        unknown = Some(Err(RequestError::Unknown { why }))
-                    }
-                    Has::Stopped(_) | Has::NotYet => {}
+                missing.insert(partition, stopped.is_some());
+                if let Some(why) = stopped.as_ref().filter(|_| is_new) {
+                    unknown = Some(Err(RequestError::Unknown { why: why.clone() }));
                 }
-                true
-            });
+            }
             // One that is known already keeps nobody from going on without partitions that have stopped.
             let is_enough = missing.values().all(|has_stopped| *has_stopped && !is_new);
             match unknown {

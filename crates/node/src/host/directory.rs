@@ -20,7 +20,7 @@ use seriatim_types::{
     AppId, AppSettings, Body, Define, Incarnation, Name, PartitionId, PartitionRef,
 };
 
-use super::definitions::{Decided, Definitions, Has, made_by};
+use super::definitions::{Changed, Decided, Definitions, Has, made_by};
 use super::events::{delivered_again, not_delivered, restarts};
 use super::outbox::{After, after, outbox_of};
 use super::{Address, Caller, ReplyTo, ToDirectory, ToPartition, shutting_down};
@@ -154,16 +154,17 @@ impl<C: Caller> Directory<C> {
                 if !planted::is(Bug::ResendForgotten) {
                     self.deliver_outbox(partition, None);
                 }
-                self.look_at_definitions(Some(partition));
+                self.look_at_definitions(Changed::Partition(partition));
             }
             ToDirectory::Stopped(partition) => {
                 // Whoever waits for the apps looks again.
                 self.has_changed |= partition == SYSTEM;
-                self.look_at_definitions(Some(partition));
+                self.look_at_definitions(Changed::Partition(partition));
+                self.answer_undecided(partition);
             }
             ToDirectory::Answered { target, number, reply } => {
                 self.answered(target, number, &reply);
-                self.look_at_definitions(Some(target));
+                self.look_at_definitions(Changed::Partition(target));
             }
             ToDirectory::Define { define, by, caller } => self.define(define, (now, by), caller),
             ToDirectory::Defined { number, reply } => self.defined(number, reply),
@@ -190,7 +191,7 @@ impl<C: Caller> Directory<C> {
         }
         self.has_changed = true;
         self.routes.is_resumed = true;
-        self.look_at_definitions(None);
+        self.look_at_definitions(Changed::Any);
     }
 
     /// Delivers what is in the outbox for a partition.
@@ -238,6 +239,10 @@ impl<C: Caller> Directory<C> {
     fn define(&mut self, define: Define, (now, by): (Duration, Duration), caller: C) {
         self.definitions.prune(now);
         if made_by(&define).is_some() {
+            // How many partitions there are is not known before the system partition can be read.
+            if let Err(error) = self.address(SYSTEM).shared().check_readable() {
+                return self.definitions.refuse(caller, error);
+            }
             // Where they cannot be read, the reader has stopped the system partition.
             let apps = match self.read_apps() {
                 Ok(apps) => apps,
@@ -250,8 +255,13 @@ impl<C: Caller> Directory<C> {
                 return self.definitions.refuse(caller, refusal.into());
             }
         }
-        let number = self.definitions.wait(&define, by, caller);
         let system = self.address(SYSTEM);
+        // Its driver may be gone while what it is sent is still taken.
+        if let (true, State::Stopped(reason)) = (system.shared().is_over(), system.shared().state())
+        {
+            return self.definitions.refuse(caller, RequestError::Stopped(reason));
+        }
+        let number = self.definitions.wait(&define, by, caller);
         if let Err(error) = system.define(Body::Define(define), number, &self.settings) {
             self.definitions.answer(number, Err(error));
         }
@@ -263,12 +273,15 @@ impl<C: Caller> Directory<C> {
             Ok(outcome) => outcome,
             Err(error) => return self.definitions.answer(number, Err(error)),
         };
-        if !self.definitions.is_awaited(number) {
-            return;
-        }
-        // Where they cannot be read, the reader has stopped the system partition.
-        let apps = self.read_apps().unwrap_or_default();
-        let Some(home) = apps.iter().find(|it| it.app == app).map(|it| self.know(it)) else {
+        // An app never changes, and there may be many. Callers know a new one also if nobody waits for
+        // its definition any more.
+        let known = self.routes.apps.values().find(|home| home.app == app).copied();
+        let found = known.or_else(|| {
+            // Where they cannot be read, the reader has stopped the system partition.
+            let apps = self.read_apps().unwrap_or_default();
+            apps.iter().find(|it| it.app == app).map(|it| self.know(it))
+        });
+        let Some(home) = found else {
             let why = "the definition is decided, and its app cannot be read".to_owned();
             return self.definitions.answer(number, Err(RequestError::Unknown { why }));
         };
@@ -276,31 +289,43 @@ impl<C: Caller> Directory<C> {
         let missing = partitions.map(|partition| (partition, false)).collect();
         self.definitions
             .decided(number, Decided { outcome: DefineOutcome { app, version, is_new }, missing });
-        self.look_at_definitions(None);
+        self.look_at_definitions(Changed::Definition(number));
     }
 
-    fn look_at_definitions(&mut self, changed: Option<PartitionRef>) {
+    fn look_at_definitions(&mut self, changed: Changed) {
         let Self { definitions, routes, schema, .. } = self;
-        definitions.look_at(changed, |partition, version| {
-            let Some(address) = routes.partitions.get(&partition) else { return Has::NotYet };
+        definitions.look_at(changed, |partition| {
+            let Some(address) = routes.partitions.get(&partition) else {
+                return Has { through: None, stopped: None };
+            };
             let found = address.shared().view().and_then(|view| {
                 let reader = Reader::new(&view, prefix_of(partition), schema);
                 reader.definitions().ok().flatten()
             });
-            if found.is_some_and(|definitions| definitions.version >= version) {
-                return Has::Yes;
-            }
-            match address.shared().state() {
-                State::Stopped(reason) => Has::Stopped(reason.to_string()),
-                State::Actualizing(_) | State::Serving => Has::NotYet,
-            }
+            let stopped = match address.shared().state() {
+                State::Stopped(reason) => Some(reason.to_string()),
+                State::Actualizing(_) | State::Serving => None,
+            };
+            Has { through: found.map(|definitions| definitions.version), stopped }
         });
+    }
+
+    /// Where the system partition has no driver any more, what it had taken is not answered by it.
+    fn answer_undecided(&mut self, stopped: PartitionRef) {
+        let Some(system) = self.routes.partitions.get(&SYSTEM).filter(|_| stopped == SYSTEM) else {
+            return;
+        };
+        if let (true, State::Stopped(reason)) = (system.shared().is_over(), system.shared().state())
+        {
+            self.definitions.answer_undecided(&reason.to_string());
+        }
     }
 
     /// Starts a partition anew whose driver has ended. Of two who ask, the second finds it started.
     fn revive(&mut self, partition: PartitionRef) {
         let has_ended = |address: &Arc<Address<C>>| address.shared().is_over();
         if self.routes.partitions.get(&partition).is_some_and(has_ended) {
+            self.answer_undecided(partition);
             self.routes.partitions.remove(&partition);
             restarts(&self.address(partition));
         }

@@ -39,12 +39,17 @@ pub(super) struct PartitionThread {
 
 impl PartitionThread {
     /// Runs until its partition ends.
-    pub(super) fn run(mut self) {
+    pub(super) fn run(self) {
+        // It is dropped last: what is seen to have ended has answered all that it held.
         let _ending = Ending {
             address: self.address.clone(),
             directory: self.directory.clone(),
             counters: self.counters.clone(),
         };
+        self.own();
+    }
+
+    fn own(mut self) {
         if self.starts_clock {
             self.clock.start(newest_time(&self.store));
         }

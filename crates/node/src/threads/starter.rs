@@ -118,20 +118,27 @@ impl Starter {
         let by = deadline.saturating_duration_since(self.origin);
         let mut started = self.started();
         started.syncer = None;
-        for running in started.threads.values() {
-            drop(running.address.send(ToPartition::Shutdown { by }));
+        let all: Vec<_> = started.threads.values().map(|it| it.address.clone()).collect();
+        // It is not held while partitions are waited for: whoever ends the node too has a time of
+        // its own.
+        drop(started);
+        for address in &all {
+            drop(address.send(ToPartition::Shutdown { by }));
         }
         // One that is past its deadline ends with the work that it is at: work that does not end is
         // not waited for.
         let latest = deadline.checked_add(LAST_WORK).unwrap_or(deadline);
-        started.threads.retain(|_, running| {
-            let has_ended = running.address.shared().wait(latest, Shared::is_over);
-            if has_ended {
-                running.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+        let mut left = Vec::new();
+        for address in all {
+            if !address.shared().wait(latest, Shared::is_over) {
+                left.push(address.name());
+                continue;
             }
-            !has_ended
-        });
-        started.threads.keys().copied().collect()
+            let ended = self.started().threads.remove(&address.name());
+            let thread = ended.and_then(|running| running.thread);
+            thread.into_iter().for_each(|thread| drop(thread.join()));
+        }
+        left
     }
 
     fn started(&self) -> MutexGuard<'_, Started> {

@@ -7,6 +7,7 @@
 )]
 
 mod chain;
+mod directory;
 mod driver;
 mod due;
 mod faults;

@@ -173,3 +173,18 @@ fn after_a_fault_an_ordered_entry_is_unknown() {
     assert_eq!(replies.len(), 2);
     assert!(replies.iter().all(is_unknown), "{replies:?}");
 }
+
+/// Nobody was told anything, and what was ordered was kept for ever.
+#[test]
+fn entry_that_is_ordered_after_a_stop_is_answered_and_not_kept() {
+    let mut replica = Replica::new(never(), Settings::default());
+    replica.applier.stop(seriatim_node::Reason::Unready { what: "x".to_owned() });
+    replica.answers.clear();
+    replica.order(5, vec![sold(1)]);
+    replica.settle();
+    assert!(
+        matches!(replica.answers[..], [(0, Err(RequestError::Unknown { .. }))]),
+        "{:?}",
+        replica.answers
+    );
+}

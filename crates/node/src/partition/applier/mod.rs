@@ -192,8 +192,13 @@ impl<R> Applier<R> {
 
     /// Does one unit of work: reads a part of the log, or applies entries, up to one commit.
     pub fn work(&mut self, now: Time) -> Work<R> {
-        let Batch { replies, flight, has_more, dropped: _ } = match self.phase {
-            Phase::Stopped(_) => Batch::idle(),
+        let Batch { replies, flight, has_more, dropped: _ } = match &self.phase {
+            // What was ordered since is not applied here.
+            Phase::Stopped(reason) => {
+                let error = RequestError::Stopped(reason.clone());
+                let replies = self.answer(self.waiting.len(), &error);
+                Batch { replies, ..Batch::idle() }
+            }
             Phase::Actualizing(_) => self.actualize(now),
             Phase::Serving(_) => self.commit_next(now),
         };

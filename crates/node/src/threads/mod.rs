@@ -2,6 +2,7 @@
 //!
 //! A thread receives, calls its part of the [host](crate::host), sleeps and sends. It decides nothing.
 
+mod ended;
 mod partition;
 mod published;
 mod starter;
@@ -9,7 +10,7 @@ mod timed_store;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use seriatim_storage::Store;
 use seriatim_types::{Body, PartitionRef};
 
+use self::ended::Ended;
 use self::published::Published;
 use self::starter::{Started, Starter};
 use self::timed_store::TimedStore;
@@ -54,10 +56,10 @@ pub(crate) struct Threads {
     origin: Instant,
 }
 
-/// A thread, and the other end of what it holds until it ends.
+/// A thread, and whether it has ended.
 struct Other {
     thread: JoinHandle<()>,
-    ended: Receiver<()>,
+    ended: Arc<Ended>,
 }
 
 impl Threads {
@@ -200,15 +202,15 @@ impl Threads {
         if !left.is_empty() {
             return Err(left);
         }
-        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
-        while let Some(other) = others.pop() {
-            let left = deadline.saturating_duration_since(Instant::now()).max(LAST_SYNC);
-            if other.ended.recv_timeout(left) != Err(RecvTimeoutError::Disconnected) {
-                others.push(other);
-                return Err(Vec::new());
-            }
-            drop(other.thread.join());
+        // The lock is not held while they are waited for: whoever ends the node too has a time of its
+        // own.
+        let lock = || self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let others: Vec<_> = lock().iter().map(|other| other.ended.clone()).collect();
+        let last = Instant::now().checked_add(LAST_SYNC).unwrap_or(deadline);
+        if !others.iter().all(|ended| ended.wait(deadline.max(last))) {
+            return Err(Vec::new());
         }
+        lock().drain(..).for_each(|other| drop(other.thread.join()));
         Ok(())
     }
 }
@@ -219,10 +221,10 @@ fn mailbox(directory: Sender<ToDirectory<Answer>>) -> DirectoryMailbox<Answer> {
 }
 
 fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> Other {
-    let (held, ended) = mpsc::channel();
+    let (ended, running) = Ended::new();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let _running = running;
         run();
-        drop(held);
     });
     Other { thread: thread.expect("a thread can be started"), ended }
 }

@@ -76,7 +76,7 @@ impl Rates {
         let (lose, double, linger, snap) =
             (chance(5_000), chance(5_000), chance(2_000), chance(1_500));
         let (slow_sync, read_fails, commit_fails) = (chance(3_000), chance(40), chance(60));
-        let (sync_fails, disk_full, read_rots) = (chance(500), chance(2_000), chance(200));
+        let (sync_fails, disk_full, read_rots) = (chance(3_000), chance(2_000), chance(200));
         // One that fails ends the process, so there are few in a run, and in some there are many.
         let commit_fails = commit_fails.saturating_mul(if dice.below(2) == 0 { 40 } else { 1 });
         // A slow disk has several commits in flight most of the time.

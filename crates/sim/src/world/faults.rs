@@ -171,10 +171,13 @@ impl World {
     /// The process is killed or loses power, and another one begins after a while.
     pub(super) fn crash(&mut self) -> Result<(), Violation> {
         self.plan(self.rates.crash_every, Happening::Crash);
-        let store = self.server.as_ref().map(Server::store);
-        let is_busy = |store: &FaultyStore| store.unsynced_batches() > 1 && store.health().is_ok();
         // A kill takes nothing of what is not synced, unless a sync has failed.
-        let kills = if store.is_some_and(is_busy) { 1 } else { 2 };
+        let kills = |store: &FaultyStore| match (store.health(), store.unsynced_batches()) {
+            (Err(_), _) => 3,
+            (Ok(_), 0 | 1) => 2,
+            (Ok(_), _) => 1,
+        };
+        let kills = self.server.as_ref().map_or(0, |server| kills(server.store()));
         let end = if self.dice.below(4) < kills { End::Killed } else { End::PowerLost };
         self.end_process(end)
     }

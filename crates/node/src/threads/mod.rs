@@ -30,8 +30,10 @@ use crate::host::{
     ToPartition, shutting_down,
 };
 use crate::metrics::NodeCounters;
-use crate::partition::causes;
+use crate::partition::{State, causes};
+use crate::reply::Reason;
 use crate::settings::Settings;
+use crate::shared::Shared;
 use crate::sync_watch::SyncWatch;
 
 /// How long the last sync, and the directory, may take, however little time was allowed.
@@ -163,12 +165,16 @@ impl Threads {
     /// anew. Returns whether there is such a partition.
     pub(crate) fn restart(&self, partition: PartitionRef) -> bool {
         let Some(address) = self.address(partition) else { return false };
+        let deadline = Instant::now().checked_add(REVIVAL).unwrap_or_else(Instant::now);
+        // A thread that is about to end reads no message any more.
+        if matches!(address.shared().state(), State::Stopped(Reason::Unready { .. })) {
+            address.shared().wait(deadline, Shared::is_over);
+        }
         if !address.shared().is_over() || self.is_ending() {
             return address.send(ToPartition::Restart).is_ok();
         }
         self.tell_directory(ToDirectory::Revive(partition));
         let is_another = |found: &Arc<Address<Answer>>| !Arc::ptr_eq(found, &address);
-        let deadline = Instant::now().checked_add(REVIVAL).unwrap_or_else(Instant::now);
         self.routes
             .wait(deadline, |routes| routes.partitions.get(&partition).is_some_and(is_another));
         true

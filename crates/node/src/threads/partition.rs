@@ -41,15 +41,13 @@ impl PartitionThread {
     /// Runs until its partition ends.
     pub(super) fn run(self) {
         // It is dropped last: what is seen to have ended has answered all that it held.
-        let _ending = Ending {
-            address: self.address.clone(),
-            directory: self.directory.clone(),
-            counters: self.counters.clone(),
-        };
+        let _ending = Ending { address: self.address.clone(), directory: self.directory.clone() };
         self.own();
     }
 
     fn own(mut self) {
+        // It is dropped before what is queued: whoever is answered by that sees the reason.
+        let _fault = Fault { address: self.address.clone(), counters: self.counters.clone() };
         if self.starts_clock {
             self.clock.start(newest_time(&self.store));
         }
@@ -92,25 +90,33 @@ impl PartitionThread {
     }
 }
 
+/// Shows that the partition has stopped if its thread ends by a fault.
+struct Fault {
+    address: Arc<Address<Answer>>,
+    counters: Arc<NodeCounters>,
+}
+
+impl Drop for Fault {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let what = "a fault of Seriatim's own ended its thread".to_owned();
+            let reason = Reason::Unready { what };
+            stopped(&self.address, &reason, &self.counters);
+            self.address.shared().set_state(State::Stopped(reason));
+        }
+    }
+}
+
 /// Says that the thread of a partition has ended, also when that was by a fault.
 struct Ending {
     address: Arc<Address<Answer>>,
     directory: DirectoryMailbox<Answer>,
-    counters: Arc<NodeCounters>,
 }
 
 impl Drop for Ending {
     fn drop(&mut self) {
-        let shared = self.address.shared();
-        let is_fault = std::thread::panicking();
-        if is_fault {
-            let what = "a fault of Seriatim's own ended its thread".to_owned();
-            let reason = Reason::Unready { what };
-            stopped(&self.address, &reason, &self.counters);
-            shared.set_state(State::Stopped(reason));
-        }
-        shared.end();
-        if is_fault {
+        self.address.shared().end();
+        if std::thread::panicking() {
             (self.directory)(ToDirectory::Stopped(self.address.name()));
         }
     }

@@ -20,8 +20,12 @@ pub(crate) fn check_answered(
 ) -> Result<(), Violation> {
     let mut settled = world.oracle.settled().filter(|(name, _)| name.app == app);
     let count = settled.find_map(|(_, model)| Some(model.definitions()?.app.partitions));
-    // Before any of them has a definition, the app is the one that the run begins with.
-    let count = count.unwrap_or(world.partitions);
+    // Before any of them has a definition, the app has the partitions that run.
+    let running = || {
+        let states = world.server.iter().flat_map(Server::states);
+        u16::try_from(states.filter(|(name, _)| name.app == app).count()).unwrap_or(u16::MAX)
+    };
+    let count = count.unwrap_or_else(running);
     let has_stopped = |partition| {
         let shared = world.server.as_ref().and_then(|server| server.shared(partition));
         shared.is_some_and(|shared| matches!(shared.state(), State::Stopped(_)))

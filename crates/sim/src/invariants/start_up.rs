@@ -4,11 +4,12 @@
 //! A commit that comes later takes a checkpoint along, which covers everything before it. So the
 //! commits of the events behind the last checkpoint are never further apart than that.
 
+use std::time::Duration;
+
 use seriatim_node::State;
-use seriatim_types::PartitionRef;
+use seriatim_types::{PartitionRef, Time};
 
 use super::{Violation, show_partition};
-use crate::agenda::Moment;
 use crate::world::World;
 
 pub(crate) fn check(
@@ -25,7 +26,7 @@ pub(crate) fn check(
     ) else {
         return Ok(());
     };
-    let apart = last.saturating_sub(first);
+    let apart = Duration::from_millis(last.0.saturating_sub(first.0));
     if events == 0 || apart <= world.checkpoint_delay_max {
         return Ok(());
     }
@@ -37,8 +38,8 @@ pub(crate) fn check(
     Err(Violation::new("start_up", what))
 }
 
-/// When an event was committed, if somebody has seen it.
-fn committed(world: &World, partition: PartitionRef, event: usize) -> Option<Moment> {
+/// When an event was committed by the server's clock, if somebody has seen it.
+fn committed(world: &World, partition: PartitionRef, event: usize) -> Option<Time> {
     let committed = world.committed.get(&partition)?;
     committed.iter().find(|(behind, _)| *behind > event).map(|(_, at)| *at)
 }

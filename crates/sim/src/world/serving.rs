@@ -6,7 +6,7 @@ use seriatim_core::{DefineOutcome, Outcome, partition_of_id, partition_of_name};
 use seriatim_node::{Busy, Reason, Reply, RequestError, State, Written};
 use seriatim_storage::Store as _;
 use seriatim_testkit::core::Answer;
-use seriatim_types::{AppId, Body, PartitionRef, WorkspaceRef};
+use seriatim_types::{AppId, Body, PartitionRef, Time, WorkspaceRef};
 
 use super::{DefinitionEnd, Happening, World, covering};
 use crate::agenda::Moment;
@@ -127,10 +127,11 @@ impl World {
             if events == 0 {
                 return Ok(());
             }
+            let time = self.clock.now(now).unwrap_or(Time(0));
             let committed = self.committed.entry(*partition).or_default();
             // What came behind is lost.
             committed.retain(|(behind, _)| behind.saturating_add(events) <= count);
-            committed.push((count, now));
+            committed.push((count, time));
         }
         Ok(())
     }

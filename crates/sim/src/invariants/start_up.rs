@@ -10,6 +10,7 @@ use seriatim_node::State;
 use seriatim_types::{PartitionRef, Time};
 
 use super::{Violation, show_partition};
+use crate::agenda::Moment;
 use crate::world::World;
 
 pub(crate) fn check(
@@ -26,7 +27,9 @@ pub(crate) fn check(
     ) else {
         return Ok(());
     };
-    let apart = Duration::from_millis(last.0.saturating_sub(first.0));
+    // A clock that is set shows another time than has passed. What grows with the log is long by both.
+    let apart = last.0.saturating_sub(first.0);
+    let apart = apart.min(Duration::from_millis(last.1.0.saturating_sub(first.1.0)));
     if events == 0 || apart <= world.checkpoint_delay_max {
         return Ok(());
     }
@@ -38,8 +41,9 @@ pub(crate) fn check(
     Err(Violation::new("start_up", what))
 }
 
-/// When an event was committed by the server's clock, if somebody has seen it.
-fn committed(world: &World, partition: PartitionRef, event: usize) -> Option<Time> {
+/// When an event was committed by the world's clock and by the server's, if somebody has seen it.
+fn committed(world: &World, partition: PartitionRef, event: usize) -> Option<(Moment, Time)> {
     let committed = world.committed.get(&partition)?;
-    committed.iter().find(|(behind, _)| *behind > event).map(|(_, at)| *at)
+    let mut behind = committed.iter().filter(|(behind, ..)| *behind > event);
+    behind.next().map(|(_, at, time)| (*at, *time))
 }

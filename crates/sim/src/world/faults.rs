@@ -240,6 +240,7 @@ impl World {
         self.paused_until = now;
         let reopened = self.oracle.reopen(&self.disk);
         reopened.map_err(|what| Violation::new("durability", what))?;
+        self.forget_lost_commits();
         invariants::outcomes::check_denied(&self.oracle)?;
         let delay = part_of(&mut self.dice, Duration::from_millis(800));
         self.agenda.after(delay, Happening::Begin);

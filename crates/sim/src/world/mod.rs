@@ -201,9 +201,9 @@ pub(crate) struct World {
     pub(crate) numbers: BTreeMap<(Key, Fingerprint), usize>,
     pub(crate) contended: Vec<Contended>,
     pub(crate) readings: Vec<Reading>,
-    /// How many events are in a partition's log behind each commit, and when that was by the server's
-    /// clock.
-    pub(crate) committed: BTreeMap<PartitionRef, Vec<(usize, Time)>>,
+    /// How many events are in a partition's log behind each commit, and when that was, by the world's
+    /// clock and by the server's.
+    pub(crate) committed: BTreeMap<PartitionRef, Vec<(usize, Moment, Time)>>,
     /// How much of a partition's log somebody knows.
     pub(crate) known: BTreeMap<PartitionRef, u64>,
     /// The latest time of any entry.

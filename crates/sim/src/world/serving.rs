@@ -121,6 +121,9 @@ impl World {
         self.cover(seen);
         let right = self.oracle.see(seen, &self.disk);
         right.map_err(|what| Violation::new("model", what))?;
+        if matches!(seen, Seen::Restarted { .. } | Seen::Dropped { .. }) {
+            self.forget_lost_commits();
+        }
         if let Seen::Flew { partition, batch } = seen {
             let events: usize = batch.iter().map(|(_, applied)| applied.events.len()).sum();
             let count = self.oracle.log_ahead(*partition).len();
@@ -129,11 +132,17 @@ impl World {
             }
             let time = self.clock.now(now).unwrap_or(Time(0));
             let committed = self.committed.entry(*partition).or_default();
-            // What came behind is lost.
-            committed.retain(|(behind, _)| behind.saturating_add(events) <= count);
-            committed.push((count, time));
+            committed.push((count, now, time));
         }
         Ok(())
+    }
+
+    /// What was committed and is not in the log any more has no time.
+    pub(super) fn forget_lost_commits(&mut self) {
+        for (partition, committed) in &mut self.committed {
+            let count = self.oracle.log_ahead(*partition).len();
+            committed.retain(|(behind, ..)| *behind <= count);
+        }
     }
 
     fn note_denied(&mut self, asker: &Asker, reply: &Reply) {

@@ -27,7 +27,9 @@ pub(crate) fn check(
     ) else {
         return Ok(());
     };
-    // A clock that is set shows another time than has passed. What grows with the log is long by both.
+    // The delay is counted by the server's clock. Set back, it stretches the delay; set ahead, it makes
+    // events look far apart between which little time has passed. What grows with the log is long by
+    // both clocks.
     let apart = last.0.saturating_sub(first.0);
     let apart = apart.min(Duration::from_millis(last.1.0.saturating_sub(first.1.0)));
     if events == 0 || apart <= world.checkpoint_delay_max {

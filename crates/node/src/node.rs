@@ -138,9 +138,9 @@ impl Node {
         declare: Declare,
         timeout: Duration,
     ) -> Result<Reply<DeclareOutcome>, AskError> {
-        let partition = self.partition_to_write(app, &declare.workspace)?;
-        let deadline = after(timeout);
-        let reply = self.ask(partition, Body::Declare(declare), deadline, timeout)?;
+        let routes = self.threads.routes();
+        let partition = self.partition_to_write(&routes, app, &declare.workspace)?;
+        let reply = self.ask(&routes, partition, Body::Declare(declare), timeout)?;
         Ok(reply.map(Outcome::of_declare))
     }
 
@@ -156,8 +156,10 @@ impl Node {
         command: Command,
         answer: impl FnOnce(Reply<CommandOutcome>) + Send + 'static,
     ) -> Result<(), AskError> {
-        let partition = self.partition_to_write(app, &command.workspace)?;
-        self.threads.send(partition, Body::Command(command), None, Answer::to_command(answer));
+        let routes = self.threads.routes();
+        let partition = self.partition_to_write(&routes, app, &command.workspace)?;
+        let answer = Answer::to_command(answer);
+        self.threads.send(&routes, partition, Body::Command(command), None, answer);
         Ok(())
     }
 
@@ -176,7 +178,7 @@ impl Node {
     ) -> Result<(), AskError> {
         let partition = writable(partition)?;
         let (link, answer) = (Some(chain.link()), Answer::to_command(answer));
-        self.threads.send(partition, Body::Command(command), link, answer);
+        self.threads.send(&self.threads.routes(), partition, Body::Command(command), link, answer);
         Ok(())
     }
 
@@ -191,9 +193,9 @@ impl Node {
         command: Command,
         timeout: Duration,
     ) -> Result<Reply<CommandOutcome>, AskError> {
-        let partition = self.partition_to_write(app, &command.workspace)?;
-        let deadline = after(timeout);
-        let reply = self.ask(partition, Body::Command(command), deadline, timeout)?;
+        let routes = self.threads.routes();
+        let partition = self.partition_to_write(&routes, app, &command.workspace)?;
+        let reply = self.ask(&routes, partition, Body::Command(command), timeout)?;
         Ok(reply.map(Outcome::of_command))
     }
 
@@ -206,7 +208,7 @@ impl Node {
         let partition = match &log {
             Log::Workspace(workspace) => self.partition_of(app, workspace)?,
             Log::Partition(partition) => {
-                let home = self.app(app)?;
+                let home = self.app(&self.threads.routes(), app)?;
                 let last = home.partitions.saturating_sub(1);
                 if partition.0 > last {
                     return Err(AskError::PartitionNotFound { last });
@@ -410,7 +412,16 @@ impl Node {
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        let home = self.app(app)?;
+        self.partition_by(&self.threads.routes(), app, workspace)
+    }
+
+    fn partition_by(
+        &self,
+        routes: &Routes<Answer>,
+        app: &Name,
+        workspace: &WorkspaceRef,
+    ) -> Result<PartitionRef, AskError> {
+        let home = self.app(routes, app)?;
         let partition = match workspace {
             WorkspaceRef::Id(id) => partition_of_id(*id, home.partitions),
             WorkspaceRef::Name(name) => partition_of_name(name, home.partitions),
@@ -420,8 +431,7 @@ impl Node {
 
     /// An app, by its name. One that is stored may not have reached the callers' copy of the directory
     /// yet.
-    fn app(&self, name: &Name) -> Result<AppHome, AskError> {
-        let routes = self.threads.routes();
+    fn app(&self, routes: &Routes<Answer>, name: &Name) -> Result<AppHome, AskError> {
         if let Some(home) = routes.apps.get(name) {
             return Ok(*home);
         }
@@ -436,10 +446,11 @@ impl Node {
     /// The same of a workspace that is to be written.
     fn partition_to_write(
         &self,
+        routes: &Routes<Answer>,
         app: &Name,
         workspace: &WorkspaceRef,
     ) -> Result<PartitionRef, AskError> {
-        writable(self.partition_of(app, workspace)?)
+        writable(self.partition_by(routes, app, workspace)?)
     }
 
     /// Ends: takes nothing new, carries out what is queued, writes checkpoints, ends all threads.
@@ -457,14 +468,15 @@ impl Node {
 
     fn ask(
         &self,
+        routes: &Routes<Answer>,
         partition: PartitionRef,
         body: Body,
-        deadline: Instant,
-        waited: Duration,
+        timeout: Duration,
     ) -> Result<Reply, AskError> {
+        let deadline = after(timeout);
         let (answer, receiver) = waiting();
-        self.threads.send(partition, body, None, answer);
-        wait(&receiver, deadline, waited)
+        self.threads.send(routes, partition, body, None, answer);
+        wait(&receiver, deadline, timeout)
     }
 }
 

@@ -128,17 +128,13 @@ impl<C> Address<C> {
         link: Option<Link>,
         settings: &Settings,
     ) -> Result<Ticket, RequestError> {
-        let bytes = if let Body::Command(command) = body { command.held_bytes() } else { 0 };
-        let has_room = self.unanswered.check_room(settings);
-        // It counts from here on, also if it is turned away in a moment.
-        let ticket = Ticket::new(&self.unanswered, bytes, link);
-        match has_room.map_err(RequestError::Busy) {
-            Ok(()) => Ok(ticket),
-            Err(error) => {
-                ticket.settle(&Err(error.clone()));
-                Err(error)
-            }
+        if let Err(busy) = self.unanswered.check_room(settings) {
+            let error = RequestError::Busy(busy);
+            link.iter().for_each(|link| link.answered(&Err(error.clone())));
+            return Err(error);
         }
+        let bytes = if let Body::Command(command) = body { command.held_bytes() } else { 0 };
+        Ok(Ticket::new(&self.unanswered, bytes, link))
     }
 
     /// Why it takes nothing any more.

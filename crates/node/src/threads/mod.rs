@@ -124,9 +124,11 @@ impl Threads {
         self.routes().partitions.get(&partition).cloned()
     }
 
-    /// Sends a request to a partition, unless too many wait for it already.
+    /// Sends a request to a partition, unless too many wait for it already. The routes are those by
+    /// which the partition was found.
     pub(crate) fn send(
         &self,
+        routes: &Routes<Answer>,
         partition: PartitionRef,
         body: Body,
         link: Option<Link>,
@@ -137,7 +139,7 @@ impl Threads {
             link.iter().for_each(|link| link.answered(&reply));
             return answer.answer(reply);
         }
-        let sent = self.routes().send(partition, body, link, answer, &self.settings);
+        let sent = routes.send(partition, body, link, answer, &self.settings);
         if let Err((answer, reply)) = sent {
             answer.answer(reply);
         }

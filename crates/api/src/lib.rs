@@ -9,6 +9,8 @@
     reason = "generated from the description, whose comments are for both sides"
 )]
 
+#[warn(missing_docs)]
+pub mod message;
 pub mod rpc;
 
 tonic::include_proto!("seriatim.v1");

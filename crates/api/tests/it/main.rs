@@ -1,6 +1,10 @@
 //! The page about gRPC names every method that there is, and errors have the details that the
 //! libraries of others read.
 
+#![expect(clippy::unwrap_used, reason = "a test that fails by panicking is doing its job")]
+
+mod messages;
+
 use std::collections::BTreeSet;
 
 use prost::Message;

@@ -1,0 +1,121 @@
+//! JSON that an application stores, carried as it is.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, Value};
+use seriatim_types::Fields;
+
+/// A JSON value as text: what an application has sent or stored, byte for byte.
+///
+/// Numbers keep all their digits. [`parse`](Self::parse) reads it into a type of the application.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Json(Box<RawValue>);
+
+impl Json {
+    /// The text of something that becomes JSON.
+    ///
+    /// # Errors
+    ///
+    /// It does not become JSON, as a map whose keys are no text.
+    pub fn of(value: impl Serialize) -> serde_json::Result<Self> {
+        serde_json::value::to_raw_value(&value).map(Self)
+    }
+
+    /// Takes bytes that are said to be JSON.
+    ///
+    /// # Errors
+    ///
+    /// They are not.
+    pub fn from_bytes(bytes: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(bytes).map(Self)
+    }
+
+    /// A value as it is stored.
+    ///
+    /// # Panics
+    ///
+    /// If it is not JSON, which no value can be that was stored.
+    pub(super) fn stored(bytes: &[u8]) -> Self {
+        Self::from_bytes(bytes).expect("what is stored was read as JSON before")
+    }
+
+    /// The fields of a record, as one object.
+    pub(super) fn object(fields: &Fields) -> Self {
+        let sizes = fields.iter().flat_map(|(name, value)| [name.as_str().len(), value.len(), 4]);
+        let mut bytes = Vec::with_capacity(sizes.chain([2]).sum());
+        bytes.push(b'{');
+        for (index, (name, value)) in fields.iter().enumerate() {
+            if index > 0 {
+                bytes.push(b',');
+            }
+            serde_json::to_writer(&mut bytes, name.as_str()).expect("a text becomes JSON");
+            bytes.push(b':');
+            bytes.extend_from_slice(value);
+        }
+        bytes.push(b'}');
+        Self::stored(&bytes)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn get(&self) -> &str {
+        self.0.get()
+    }
+
+    /// Reads it into a type.
+    ///
+    /// # Errors
+    ///
+    /// It has another shape.
+    pub fn parse<'j, T: Deserialize<'j>>(&'j self) -> serde_json::Result<T> {
+        serde_json::from_str(self.get())
+    }
+
+    /// Reads it into a tree.
+    ///
+    /// # Panics
+    ///
+    /// Never: the text was read as JSON before.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        self.parse().expect("it was read as JSON before")
+    }
+}
+
+impl PartialEq for Json {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl Eq for Json {}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.get())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.get())
+    }
+}
+
+impl JsonSchema for Json {
+    fn schema_name() -> Cow<'static, str> {
+        "Json".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({})
+    }
+}

@@ -232,36 +232,48 @@ pub enum CurrentValue {
     Record(Fields),
 }
 
-impl Refusal {
-    /// The stable code that clients go by.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::InvalidArgument { .. } => "INVALID_ARGUMENT",
-            Self::UnknownSequence { .. } => "UNKNOWN_SEQUENCE",
-            Self::UnknownKind { .. } => "UNKNOWN_KIND",
-            Self::PermissionDenied { .. } => "PERMISSION_DENIED",
-            Self::NotFound { .. } => "NOT_FOUND",
-            Self::AppNotFound => "APP_NOT_FOUND",
-            Self::RecordNotFound { .. } => "RECORD_NOT_FOUND",
-            Self::AppExists { .. } => "APP_EXISTS",
-            Self::DefinitionConflict { .. } => "DEFINITION_CONFLICT",
-            Self::KindConflict { .. } => "KIND_CONFLICT",
-            Self::RecordExists { .. } => "RECORD_EXISTS",
-            Self::SingletonExists { .. } => "SINGLETON_EXISTS",
-            Self::SequenceExhausted { .. } => "SEQUENCE_EXHAUSTED",
-            Self::KeyExists { .. } => "KEY_EXISTS",
-            Self::KeyNotFound { .. } => "KEY_NOT_FOUND",
-            Self::VersionMismatch { .. } => "VERSION_MISMATCH",
-            Self::ValueMismatch { .. } => "VALUE_MISMATCH",
-            Self::OffsetMismatch { .. } => "OFFSET_MISMATCH",
-            Self::TooLarge { .. } => "TOO_LARGE",
-            Self::KeyReused { .. } => "IDEMPOTENCY_KEY_REUSED",
-            Self::KeyWindowFull { .. } => "KEY_WINDOW_FULL",
-            Self::DeadlineExceeded { .. } => "DEADLINE_EXCEEDED",
-        }
-    }
+/// The code of each refusal. One row per variant, so that [`Refusal::CODES`] has all of them.
+macro_rules! codes {
+    ($($variant:ident => $code:literal,)*) => {
+        impl Refusal {
+            /// The codes of all refusals.
+            pub const CODES: &[&str] = &[$($code),*];
 
+            /// The stable code that clients go by.
+            #[must_use]
+            pub fn code(&self) -> &'static str {
+                match self { $(Self::$variant { .. } => $code),* }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidArgument => "INVALID_ARGUMENT",
+    UnknownSequence => "UNKNOWN_SEQUENCE",
+    UnknownKind => "UNKNOWN_KIND",
+    PermissionDenied => "PERMISSION_DENIED",
+    NotFound => "NOT_FOUND",
+    AppNotFound => "APP_NOT_FOUND",
+    RecordNotFound => "RECORD_NOT_FOUND",
+    AppExists => "APP_EXISTS",
+    DefinitionConflict => "DEFINITION_CONFLICT",
+    KindConflict => "KIND_CONFLICT",
+    RecordExists => "RECORD_EXISTS",
+    SingletonExists => "SINGLETON_EXISTS",
+    SequenceExhausted => "SEQUENCE_EXHAUSTED",
+    KeyExists => "KEY_EXISTS",
+    KeyNotFound => "KEY_NOT_FOUND",
+    VersionMismatch => "VERSION_MISMATCH",
+    ValueMismatch => "VALUE_MISMATCH",
+    OffsetMismatch => "OFFSET_MISMATCH",
+    TooLarge => "TOO_LARGE",
+    KeyReused => "IDEMPOTENCY_KEY_REUSED",
+    KeyWindowFull => "KEY_WINDOW_FULL",
+    DeadlineExceeded => "DEADLINE_EXCEEDED",
+}
+
+impl Refusal {
     /// Whether the same request can succeed later without anybody changing anything.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

@@ -19,7 +19,7 @@ pub struct App {
     /// How long an idempotency key is kept: `90m`, `24h`, `7d` or `forever`.
     pub idempotency_retention: String,
     /// How many keys a partition keeps at most; `null` for no limit.
-    #[schemars(required, range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
     pub idempotency_keys_max: Option<u64>,
 }
 
@@ -53,10 +53,10 @@ pub struct NewApp {
 
 /// What is to change of an app.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[schemars(deny_unknown_fields, extend("required" = ["idempotency_keys_max"]))]
 pub struct AppChange {
     /// How many keys a partition keeps at most; `null` for no limit.
-    #[schemars(required, range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
     pub idempotency_keys_max: Option<u64>,
 }
 

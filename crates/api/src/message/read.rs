@@ -32,7 +32,6 @@ pub struct Records {
     /// The records, by their ids.
     pub records: Vec<Record>,
     /// Where the next page begins; `null` when there are no more.
-    #[schemars(required)]
     pub next: Option<u64>,
 }
 
@@ -46,7 +45,6 @@ pub struct Entity {
     /// Its version, from 1 on.
     pub version: u64,
     /// From when on it is absent; `null` for never.
-    #[schemars(required)]
     pub expires_at: Option<Timestamp>,
     /// The event that wrote it last.
     pub offset: u64,
@@ -63,10 +61,8 @@ pub struct SequenceState {
     /// The last number that was drawn, 0 for none.
     pub last: u64,
     /// The number that will be drawn next; `null` when the sequence is exhausted.
-    #[schemars(required)]
     pub next: Option<u64>,
     /// Its text; `null` when the sequence is exhausted.
-    #[schemars(required)]
     pub next_text: Option<String>,
 }
 

@@ -31,7 +31,6 @@ pub struct PartitionStatus {
     /// How many there are to read.
     pub total: u64,
     /// Why it has stopped; `null` if it has not.
-    #[schemars(required)]
     pub reason: Option<String>,
 }
 

@@ -1,7 +1,15 @@
-//! The messages and services of `seriatim.v1`: what client and server say to each other over gRPC.
+//! The contract between server and clients, written once.
 //!
-//! **Deliberately absent:** meaning. What the messages stand for is read and written where it is
-//! known: by the server from the core's types, by the client from its own.
+//! ```text
+//!  message   one struct per message ─┐
+//!  code      every error code ───────┼─► method   the table of methods ─► openapi   the document
+//!  error     the body of an error ───┘
+//!
+//!  proto     the messages and services of `seriatim.v1`, for gRPC
+//! ```
+//!
+//! **Deliberately absent:** reading what clients send. What is refused needs the place of the culprit, and
+//! is read by the parser of the server.
 
 #![expect(
     missing_docs,
@@ -10,7 +18,15 @@
 )]
 
 #[warn(missing_docs)]
+pub mod code;
+#[warn(missing_docs)]
+pub mod error;
+#[warn(missing_docs)]
 pub mod message;
+#[warn(missing_docs)]
+pub mod method;
+#[warn(missing_docs)]
+pub mod openapi;
 pub mod rpc;
 
 tonic::include_proto!("seriatim.v1");

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails by panicking is doing its job")]
 
 mod messages;
+mod reference;
 
 use std::collections::BTreeSet;
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use crate::memory_budget::Reserved;
 use crate::slow_clients::LARGE_BYTES;
 
-const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// An answer with a body of JSON.
 pub(crate) fn json(status: StatusCode, body: Vec<u8>) -> Response {

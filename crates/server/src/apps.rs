@@ -24,12 +24,9 @@ pub(crate) async fn create(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let made = async {
-        asked.query(&[])?;
-        let body = asked.body(body, &context).await?;
-        make(&context, body).await
-    };
-    let (settings, is_new) = made.await.map_err(ApiError::of_write)?;
+    asked.query()?;
+    let body = asked.body(body, &context).await?;
+    let (settings, is_new) = make(&context, body).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
     Ok(answer::json(status, write::app(&settings)))
 }
@@ -39,7 +36,7 @@ pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let list = |context: &Context| {
         let apps = context.node.apps()?;
         let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
@@ -53,7 +50,7 @@ pub(crate) async fn get(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let app = asked.app()?;
     let get = move |context: &Context| Ok(write::app(&find(context, &app)?.app));
     Ok(answer::reserved(context.read_apps(get, Vec::len).await?))

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, MatchedPath};
+use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::http::request::Parts;
 use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
+use seriatim_api::code::ErrorCode;
+use seriatim_api::method::{Method, Parameter};
 use seriatim_json::write::Fact;
 use seriatim_json::{Invalid, Problem, header};
 use seriatim_types::limits::{COMMAND_BYTES_MAX, ENTITY_KEY_BYTES_MAX, NAME_BYTES_MAX};
@@ -31,9 +33,11 @@ use crate::path;
 
 /// A request without its body.
 pub(crate) struct Asked {
+    /// The method that is asked for, which says what there can be.
+    method: &'static Method,
     /// The parts of the path. Where they cannot be read, that is said to whoever needs one: only
     /// the handler knows what an error of its own says.
-    path: Result<Vec<(String, String)>, ApiError>,
+    path: Result<Vec<(&'static str, String)>, ApiError>,
     query: String,
     headers: HeaderMap,
 }
@@ -42,10 +46,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Asked {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let route = parts.extensions.get::<MatchedPath>().expect("only routes have handlers");
-        let path = path::parts(route.as_str(), parts.uri.path());
+        let method = parts.extensions.get::<&'static Method>();
+        let method = *method.expect("routes are methods of the table, and the router says which");
+        let path = path::parts(method, parts.uri.path());
         let query = parts.uri.query().unwrap_or_default().to_owned();
-        Ok(Self { path, query, headers: std::mem::take(&mut parts.headers) })
+        Ok(Self { method, path, query, headers: std::mem::take(&mut parts.headers) })
     }
 }
 
@@ -53,7 +58,7 @@ impl Asked {
     /// A part of the path, as text.
     fn part(&self, name: &str) -> Result<&str, ApiError> {
         let mut parts = self.path.as_ref().map_err(Clone::clone)?.iter();
-        Ok(parts.find(|(known, _)| known == name).map_or("", |(_, text)| text))
+        Ok(parts.find(|(known, _)| *known == name).map_or("", |(_, text)| text))
     }
 
     pub(crate) fn name(&self, part: &str) -> Result<Name, ApiError> {
@@ -69,7 +74,7 @@ impl Asked {
     }
 
     pub(crate) fn partition(&self) -> Result<PartitionId, ApiError> {
-        let number = self.number("partition", 0..=u64::from(u16::MAX))?;
+        let number = self.number("partition")?;
         Ok(PartitionId(u16::try_from(number).expect("the range is that of the type")))
     }
 
@@ -88,19 +93,20 @@ impl Asked {
     }
 
     /// A part of the path that is a number.
-    pub(crate) fn number(&self, part: &str, range: RangeInclusive<u64>) -> Result<u64, ApiError> {
-        whole(part, self.part(part)?, range)
+    pub(crate) fn number(&self, part: &str) -> Result<u64, ApiError> {
+        whole(part, self.part(part)?, range_of(self.method.part(part)))
     }
 
-    /// The parameters behind the path, if all of them are known and each comes once.
-    pub(crate) fn query(&self, known: &'static [&'static str]) -> Result<Query, ApiError> {
+    /// The parameters behind the path, if the method has all of them and each comes once.
+    pub(crate) fn query(&self) -> Result<Query, ApiError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         for pair in self.query.split('&').filter(|pair| !pair.is_empty()) {
             // A plus stands for a space in a query, and only there.
             let pair = pair.replace('+', " ");
             let (name, text) = pair.split_once('=').unwrap_or((&pair, ""));
             let name = path::decoded(name, name)?;
-            if !known.contains(&name.as_str()) {
+            if self.method.query(&name).is_none() {
+                let known = self.method.query_names();
                 return Err(
                     Invalid { field: name, problem: Problem::UnknownMember { known } }.into()
                 );
@@ -111,7 +117,7 @@ impl Asked {
             let text = path::decoded(&name, text)?;
             pairs.push((name, text));
         }
-        Ok(Query(pairs))
+        Ok(Query { method: self.method, pairs })
     }
 
     /// A header that may be there once.
@@ -177,7 +183,8 @@ fn thousandths(weight: &str) -> Option<u16> {
 async fn whole_body(body: Body, budget: &Arc<MemoryBudget>) -> Result<Bytes, ApiError> {
     let limit = COMMAND_BYTES_MAX as usize;
     let too_large = || {
-        let error = ApiError::new("TOO_LARGE", format!("the body has more than {limit} bytes"));
+        let why = format!("the body has more than {limit} bytes");
+        let error = ApiError::new(ErrorCode::TooLarge, why);
         Err(error.with("limit", Fact::Number(u64::from(COMMAND_BYTES_MAX))))
     };
     if body.size_hint().lower() > u64::from(COMMAND_BYTES_MAX) {
@@ -218,11 +225,14 @@ pub(crate) fn late(what: &str, within: Duration) -> String {
 }
 
 /// The parameters of a request.
-pub(crate) struct Query(Vec<(String, String)>);
+pub(crate) struct Query {
+    method: &'static Method,
+    pairs: Vec<(String, String)>,
+}
 
 impl Query {
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
+        self.pairs.iter().find(|(known, _)| known == name).map(|(_, text)| text.as_str())
     }
 
     pub(crate) fn required(&self, name: &str) -> Result<&str, ApiError> {
@@ -230,13 +240,22 @@ impl Query {
         Ok(self.text(name).ok_or_else(missing)?)
     }
 
-    pub(crate) fn number(
-        &self,
-        name: &str,
-        range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, ApiError> {
+    /// A number in the range that the method has for it.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, ApiError> {
+        let range = range_of(self.method.query(name));
         self.text(name).map(|text| whole(name, text, range)).transpose()
     }
+
+    /// The same, or what the method has for a request that does not say.
+    pub(crate) fn number_or_default(&self, name: &str) -> Result<u64, ApiError> {
+        let default = self.method.query(name).and_then(Parameter::default).unwrap_or_default();
+        Ok(self.number(name)?.unwrap_or(default))
+    }
+}
+
+fn range_of(parameter: Option<&Parameter>) -> RangeInclusive<u64> {
+    let range = parameter.and_then(Parameter::range);
+    range.expect("handlers ask for numbers that their method has")
 }
 
 /// A workspace: digits are its id, anything else its name.

@@ -22,8 +22,9 @@ use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, HeaderValue, Method, Uri, Version, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, Version, header};
 use axum::response::{IntoResponse, Response};
+use seriatim_api::code::ErrorCode;
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -40,8 +41,7 @@ pub(crate) fn refusal(context: &Context, request: &Request) -> Option<Response> 
     if grpc::is_grpc(request.headers()) {
         return Some(grpc::refused(request.uri().path(), error));
     }
-    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
-    Some(if is_read { error } else { error.of_write() }.into_response())
+    Some(error.into_response())
 }
 
 fn check(context: &Context, request: &Request) -> Result<(), ApiError> {
@@ -119,5 +119,5 @@ fn is_of_this_machine(host: &str) -> bool {
 }
 
 fn denied(why: impl Into<String>) -> ApiError {
-    ApiError::new("PERMISSION_DENIED", why)
+    ApiError::new(ErrorCode::PermissionDenied, why)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use seriatim_api::code::ErrorCode;
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact, moment};
 use seriatim_node::{ClockAhead, RETRY_AFTER};
@@ -21,14 +22,10 @@ pub(crate) async fn accept(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let time = accept_for(&context, &asked, body).await.map_err(ApiError::of_write)?;
+    asked.query()?;
+    define::nothing(&asked.body(body, &context).await?)?;
+    let time = accepted(&context)?;
     Ok(answer::ok(write::facts(&[("time", Fact::Time(time))])))
-}
-
-async fn accept_for(context: &Context, asked: &Asked, body: Body) -> Result<Time, ApiError> {
-    asked.query(&[])?;
-    define::nothing(&asked.body(body, context).await?)?;
-    accepted(context)
 }
 
 /// The same in any protocol. Returns the time that is believed from now on.
@@ -38,7 +35,7 @@ pub(crate) fn accepted(context: &Context) -> Result<Time, ApiError> {
 
 /// The error of a request that is given no time.
 pub(crate) fn busy(ahead: ClockAhead) -> ApiError {
-    ApiError::new("BUSY", describe(ahead))
+    ApiError::new(ErrorCode::Busy, describe(ahead))
         .with("reason", Fact::Text("clock".to_owned()))
         .with("time", Fact::Time(ahead.time))
         .with("last_time", Fact::Time(ahead.last_time))

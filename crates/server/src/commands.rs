@@ -102,7 +102,7 @@ pub(crate) async fn submit(
 /// The headers end with it: while the command is carried out, nothing holds the buffer that they were
 /// read into, so the connection goes on reading into the same one.
 async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Target, Command), ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let key = header::key(asked.required_header("Idempotency-Key")?)?;
     let client = header::client(asked.required_header("Client-Id")?)?;
@@ -163,7 +163,7 @@ pub(crate) fn counted(
     let code = match &answered {
         Ok(Carried { is_replayed: true, .. }) => "REPLAYED",
         Ok(_) => "COMMITTED",
-        Err(error) => error.code,
+        Err(error) => error.code.as_str(),
     };
     context.metrics.command(code, began.elapsed());
     if let Err(error) = &answered {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seriatim_api::code::ErrorCode;
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::Fact;
@@ -77,7 +78,8 @@ impl Context {
     pub(crate) fn subscribe(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.subscriptions.clone().try_acquire_owned().map_err(|_| {
             let most = self.settings.subscriptions_max;
-            let error = ApiError::new("RATE_LIMITED", format!("{most} subscriptions are open"));
+            let error =
+                ApiError::new(ErrorCode::RateLimited, format!("{most} subscriptions are open"));
             error.retryable_after(PLACE_AFTER)
         })
     }
@@ -86,7 +88,7 @@ impl Context {
     pub(crate) fn begin_stream(&self) -> Result<OwnedSemaphorePermit, ApiError> {
         self.submit_streams.clone().try_acquire_owned().map_err(|_| {
             let most = self.settings.submit_streams_max;
-            let error = ApiError::new("RATE_LIMITED", format!("{most} streams are open"));
+            let error = ApiError::new(ErrorCode::RateLimited, format!("{most} streams are open"));
             error.retryable_after(PLACE_AFTER)
         })
     }
@@ -122,7 +124,7 @@ impl Context {
     ) -> Result<PartitionRef, ApiError> {
         if app.as_str() == SYSTEM_NAME {
             let why = "the app of this name is Seriatim's own, and may only be read";
-            return Err(ApiError::new("PERMISSION_DENIED", why));
+            return Err(ApiError::new(ErrorCode::PermissionDenied, why));
         }
         self.partition_of(app, workspace)
     }
@@ -290,13 +292,13 @@ impl Context {
 fn not_answered(cut_off: &JoinError) -> ApiError {
     if cut_off.is_panic() {
         let why = "a fault of Seriatim's own: please report what was asked";
-        return ApiError::new("PARTITION_STOPPED", why).with_outcome(Written::Unknown);
+        return ApiError::new(ErrorCode::PartitionStopped, why).with_outcome(Written::Unknown);
     }
     server_ends()
 }
 
 /// The refusal of what was not begun when the server was told to end.
 fn server_ends() -> ApiError {
-    let ends = ApiError::new("BUSY", "the server ends").retryable_after(RETRY_AFTER);
+    let ends = ApiError::new(ErrorCode::Busy, "the server ends").retryable_after(RETRY_AFTER);
     ends.with("reason", Fact::Text("interrupted".to_owned()))
 }

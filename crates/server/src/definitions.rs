@@ -24,7 +24,7 @@ pub(crate) async fn get(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let app = asked.app()?;
     let get = move |context: &Context| Ok(write::definitions(&apps::find(context, &app)?));
     Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
@@ -36,7 +36,7 @@ pub(crate) async fn kind(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    define(&context, &asked, body, define::kind).await.map_err(ApiError::of_write)
+    define(&context, &asked, body, define::kind).await
 }
 
 /// Defines a sequence.
@@ -45,7 +45,7 @@ pub(crate) async fn sequence(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    define(&context, &asked, body, define::sequence).await.map_err(ApiError::of_write)
+    define(&context, &asked, body, define::sequence).await
 }
 
 /// Defines a kind of records.
@@ -54,7 +54,7 @@ pub(crate) async fn record(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    define(&context, &asked, body, define::record).await.map_err(ApiError::of_write)
+    define(&context, &asked, body, define::record).await
 }
 
 /// Settles the kind of a workspace.
@@ -63,7 +63,7 @@ pub(crate) async fn workspace(
     asked: Asked,
     body: Body,
 ) -> Result<Response, ApiError> {
-    declare(&context, &asked, body).await.map_err(ApiError::of_write)
+    declare(&context, &asked, body).await
 }
 
 /// Defines what a reader makes of the name in the path and the body.
@@ -73,7 +73,7 @@ async fn define(
     body: Body,
     read: impl FnOnce(Name, &[u8]) -> Result<DefineRequest, Invalid>,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let app = asked.app()?;
     let request = read(asked.name("name")?, &asked.body(body, context).await?)?;
     let Defined { version, is_new } = carry_out(context, app, request).await?;
@@ -82,7 +82,7 @@ async fn define(
 }
 
 async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let kind = define::workspace(&asked.body(body, context).await?)?;
     let declared = settle(context, app, Declare { workspace, kind: kind.clone() }).await?;

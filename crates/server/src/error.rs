@@ -1,24 +1,33 @@
 //! What a client is told when its request is not carried out.
 //!
-//! An error is plain data until it is written: the code, the facts and whether to try again are the
-//! same for every protocol.
+//! ```text
+//!  handler, guard, fallback ─► ApiError ─► response that carries it ─► finish: does the method write?
+//!                                                                        └─► body with outcome and help
+//! ```
+//!
+//! An error is plain data until the answer leaves the router: the code, the facts and whether to try again
+//! are the same for every protocol, and only there it is known for all of them alike what was asked.
+//!
+//! **Invariant:** every error has `help`, and one of a request that was to write has `outcome`, whichever
+//! layer has made it.
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use seriatim_api::code::{ErrorCode, Outcome};
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, Problem};
 use seriatim_node::Written;
 
-use crate::answer;
-use crate::codes::meaning;
+use crate::answer::JSON;
 
 /// Why a request was not carried out, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiError {
     /// The stable code that clients go by.
-    pub code: &'static str,
+    pub code: ErrorCode,
     /// A sentence for people.
     pub message: String,
     /// Whether the same request can succeed later without anybody changing anything.
@@ -32,11 +41,11 @@ pub struct ApiError {
 }
 
 impl ApiError {
-    pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
-            is_retryable: false,
+            is_retryable: code.retryable().unwrap_or(false),
             retry_after: None,
             outcome: None,
             facts: Vec::new(),
@@ -45,17 +54,17 @@ impl ApiError {
 
     /// Something in the request cannot be taken as it is.
     pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
-        let error = Self::new("INVALID_ARGUMENT", format!("{field}: {why}"));
+        let error = Self::new(ErrorCode::InvalidArgument, format!("{field}: {why}"));
         error.with("field", Fact::Text(field.to_owned()))
     }
 
     /// A request did not come whole, so nobody has looked at it.
     pub(crate) fn unsent(why: impl Into<String>) -> Self {
-        Self::new("DEADLINE_EXCEEDED", why).retryable()
+        Self::new(ErrorCode::DeadlineExceeded, why).retryable()
     }
 
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new("NOT_FOUND", message)
+        Self::new(ErrorCode::NotFound, message)
     }
 
     pub(crate) fn with(mut self, name: &'static str, fact: Fact) -> Self {
@@ -86,37 +95,50 @@ impl ApiError {
 
     /// What it says of a command or a definition.
     pub(crate) fn outcome_of_write(&self) -> Written {
-        // A partition that has stopped has not looked at it, so it is not refused for good.
-        let is_undecided = self.is_retryable || self.code == "PARTITION_STOPPED";
-        let unwritten = if is_undecided { Written::NotWritten } else { Written::Refused };
-        self.outcome.unwrap_or(unwritten)
+        let of_code = || match self.code.outcome() {
+            Some(Outcome::Refused) => Written::Refused,
+            Some(Outcome::Unknown) => Written::Unknown,
+            // Whoever knows more has said so. A partition that has stopped, for one, has not looked at it, so
+            // it is not refused for good.
+            Some(Outcome::NotWritten) | None => Written::NotWritten,
+        };
+        self.outcome.unwrap_or_else(of_code)
     }
 
     /// The status that the contract gives the code.
     #[must_use]
     pub fn status(&self) -> StatusCode {
-        meaning(self.code).status
+        StatusCode::from_u16(self.code.status()).expect("codes have statuses of HTTP")
     }
 
     /// The body, as JSON.
     pub(crate) fn body(&self) -> Vec<u8> {
-        let outcome = self.outcome.map(|outcome| ("outcome", Fact::Text(word(outcome).to_owned())));
-        let facts: Vec<_> = outcome.into_iter().chain(self.facts.iter().cloned()).collect();
-        write::error(self.code, &self.message, self.is_retryable, &facts)
+        let text = |text: &str| Fact::Text(text.to_owned());
+        let outcome = self.outcome.map(|outcome| ("outcome", text(word(outcome).as_str())));
+        let facts = outcome.into_iter().chain(self.facts.iter().cloned());
+        let facts: Vec<_> = facts.chain([("help", text(self.code.help()))]).collect();
+        write::error(self.code.as_str(), &self.message, self.is_retryable, &facts)
     }
 }
 
-fn word(written: Written) -> &'static str {
+fn word(written: Written) -> Outcome {
     match written {
-        Written::Refused => "refused",
-        Written::NotWritten => "not_written",
-        Written::Unknown => "unknown",
+        Written::Refused => Outcome::Refused,
+        Written::NotWritten => Outcome::NotWritten,
+        Written::Unknown => Outcome::Unknown,
     }
+}
+
+/// The code of something that another crate has refused, by the name that it knows. A test knows all of
+/// the core's; any other name would be a fault of Seriatim's own, and no request is to bring the server
+/// down by it.
+pub(crate) fn code_of(name: &str) -> ErrorCode {
+    name.parse().unwrap_or(ErrorCode::PartitionStopped)
 }
 
 impl From<Invalid> for ApiError {
     fn from(invalid: Invalid) -> Self {
-        let error = Self::new(invalid.code(), invalid.to_string());
+        let error = Self::new(code_of(invalid.code()), invalid.to_string());
         // The request as a whole is no field.
         if let Problem::TooLarge { max, .. } = invalid.problem
             && invalid.field.is_empty()
@@ -127,15 +149,53 @@ impl From<Invalid> for ApiError {
     }
 }
 
+/// A response that carries an error until it is [finished](finish).
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let mut response = answer::json(self.status(), self.body());
-        if let Some(after) = self.retry_after {
-            // The header has whole seconds, and earlier would be too early.
-            let seconds = after.as_millis().div_ceil(1000);
-            let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
-        }
+        let mut response = self.status().into_response();
+        response.extensions_mut().insert(self);
         response
+    }
+}
+
+/// Writes the error that a response carries, if it does. Its status and headers stay.
+pub(crate) fn finish(mut response: Response, writes: bool) -> Response {
+    let Some(error) = response.extensions_mut().remove::<ApiError>() else { return response };
+    let error = if writes { error.of_write() } else { error };
+    let headers = response.headers_mut();
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(header::CONTENT_TYPE, JSON);
+    if let Some(after) = error.retry_after {
+        // The header has whole seconds, and earlier would be too early.
+        let seconds = after.as_millis().div_ceil(1000);
+        let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+        headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    *response.body_mut() = Body::from(error.body());
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim_core::Refusal;
+    use seriatim_node::RequestError;
+
+    use super::*;
+
+    #[test]
+    fn every_code_of_the_core_and_the_node_is_one_of_the_contract() {
+        assert!(Refusal::CODES.len() > 20);
+        for code in Refusal::CODES {
+            assert_eq!(code.parse::<ErrorCode>().map(ErrorCode::as_str), Ok(*code));
+        }
+        let why = String::new;
+        for error in [RequestError::NotWritten { why: why() }, RequestError::Unknown { why: why() }]
+        {
+            assert_eq!(code_of(error.code()).as_str(), error.code());
+        }
+        for problem in [Problem::TooDeep, Problem::TooMany { what: "x", max: 1 }] {
+            let invalid = Invalid { field: String::new(), problem };
+            assert_eq!(code_of(invalid.code()).as_str(), invalid.code());
+        }
     }
 }

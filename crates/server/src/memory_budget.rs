@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use seriatim_api::code::ErrorCode;
 use tokio::sync::Semaphore;
 
 use crate::error::ApiError;
@@ -196,7 +197,7 @@ impl<T> Reserved<T> {
 
 /// The refusal of what does not fit now.
 pub(crate) fn rate_limited(message: impl Into<String>) -> ApiError {
-    ApiError::new("RATE_LIMITED", message).retryable_after(RETRY_AFTER)
+    ApiError::new(ErrorCode::RateLimited, message).retryable_after(RETRY_AFTER)
 }
 
 #[cfg(test)]
@@ -213,7 +214,7 @@ mod tests {
         MemoryBudget::new("tests", 100)
     }
 
-    fn code<T>(reserved: Result<T, ApiError>) -> Option<&'static str> {
+    fn code<T>(reserved: Result<T, ApiError>) -> Option<ErrorCode> {
         reserved.err().map(|error| error.code)
     }
 
@@ -223,11 +224,11 @@ mod tests {
         let one = budget.try_reserve(60).unwrap();
         let mut other = budget.empty();
         other.grow_to(40).unwrap();
-        assert_eq!(code(other.grow_to(41)), Some("RATE_LIMITED"));
+        assert_eq!(code(other.grow_to(41)), Some(ErrorCode::RateLimited));
         other.grow_to(10).expect("it has more already");
         one.shrink_to(0);
         other.set(100).unwrap();
-        assert_eq!(code(budget.try_reserve(1)), Some("RATE_LIMITED"));
+        assert_eq!(code(budget.try_reserve(1)), Some(ErrorCode::RateLimited));
         other.set(30).unwrap();
         drop((budget.try_reserve(70).unwrap(), other, one));
         assert_eq!(budget.free.available_permits(), 100);
@@ -260,7 +261,11 @@ mod tests {
         assert!(last.as_mut().poll(task).is_pending());
         all.shrink_to(50);
         assert!(small.as_mut().poll(task).is_pending(), "the large one is first in line");
-        assert_eq!(code(budget.try_reserve(1)), Some("RATE_LIMITED"), "nobody passes the queue");
+        assert_eq!(
+            code(budget.try_reserve(1)),
+            Some(ErrorCode::RateLimited),
+            "nobody passes the queue"
+        );
         drop(large);
         let Poll::Ready(Ok(small)) = small.as_mut().poll(task) else { panic!("its turn") };
         drop((all, small));
@@ -272,6 +277,6 @@ mod tests {
     async fn a_reservation_that_does_not_come_in_time_is_rate_limited() {
         let budget = budget();
         let _all = budget.try_reserve(100).unwrap();
-        assert_eq!(code(budget.reserve(1, Duration::ZERO).await), Some("RATE_LIMITED"));
+        assert_eq!(code(budget.reserve(1, Duration::ZERO).await), Some(ErrorCode::RateLimited));
     }
 }

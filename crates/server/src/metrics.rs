@@ -16,6 +16,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
+use seriatim_api::code::ErrorCode;
+use seriatim_api::error::BUSY_REASONS;
 use seriatim_json::write::Fact;
 use seriatim_node::Node;
 
@@ -23,11 +25,6 @@ use crate::context::Context;
 use crate::error::ApiError;
 use crate::node_metrics::NodeMetrics;
 use crate::partitions::word;
-
-/// Why a command may not be taken. All are shown from the start, so that a first one is seen as
-/// a rise.
-const BUSY_REASONS: &[&str] =
-    &["actualizing", "behind", "clock", "disk_full", "interrupted", "queue_full", "unflushed"];
 
 /// What the server counts.
 pub(crate) struct Metrics {
@@ -115,6 +112,7 @@ impl Metrics {
         let help = "Subscriptions that fell too far behind";
         registry.register("subscriptions_lagged", help, metrics.subscriptions_lagged.clone());
         registry.register_collector(Box::new(metrics.of_node.clone()));
+        // All are shown from the start, so that a first one is seen as a rise.
         for reason in BUSY_REASONS {
             drop(busy.get_or_create(&Reason { reason: (*reason).to_owned() }));
         }
@@ -137,7 +135,8 @@ impl Metrics {
 
     /// A command was not taken, if that is what the error says.
     pub(crate) fn busy(&self, error: &ApiError) {
-        let reason = error.facts.iter().find(|(name, _)| error.code == "BUSY" && *name == "reason");
+        let reason =
+            error.facts.iter().find(|(name, _)| error.code == ErrorCode::Busy && *name == "reason");
         if let Some((_, Fact::Text(reason))) = reason {
             self.busy.get_or_create(&Reason { reason: reason.clone() }).inc();
         }
@@ -186,6 +185,7 @@ impl CountedAs {
             Method::HEAD => "HEAD",
             Method::POST => "POST",
             Method::PUT => "PUT",
+            Method::PATCH => "PATCH",
             _ => "other",
         };
         Self { method, route: request.extensions().get::<MatchedPath>().cloned() }

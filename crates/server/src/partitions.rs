@@ -20,7 +20,7 @@ pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let partitions = context.ask(|context| Ok(states(context))).await?;
     Ok(answer::ok(write::facts(&[("partitions", Fact::List(partitions))])))
 }
@@ -30,7 +30,7 @@ pub(crate) async fn restart(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    asked.query(&[])?;
+    asked.query()?;
     let (app, partition) = (asked.app()?, asked.partition()?);
     let found = find(&context, app.clone(), partition).await?;
     context.node.restart(found);

@@ -3,34 +3,25 @@
 //! By hand, because an error names the part that it is about, and because a percent sign that
 //! begins no escape must not pass for itself: two texts would then ask for the same thing.
 
+use seriatim_api::method::Method;
+
 use crate::error::ApiError;
 
-/// The parts of a path, by what they are called.
-pub(crate) fn parts(route: &str, path: &str) -> Result<Vec<(String, String)>, ApiError> {
+/// The parts of a path, by what errors call them.
+pub(crate) fn parts(method: &Method, path: &str) -> Result<Vec<(&'static str, String)>, ApiError> {
     let mut parts = Vec::new();
+    let mut parameters = method.parts.iter().peekable();
     let mut rest = path;
-    for known in route.split('/') {
+    for known in method.path.split('/') {
         let (part, behind) = rest.split_once('/').unwrap_or((rest, ""));
-        let name = known.strip_prefix('{').and_then(|known| known.strip_suffix('}'));
-        if let Some(name) = name {
+        if let Some(parameter) = parameters.next_if(|_| known.starts_with('{')) {
             // One with a star takes all that is left.
-            let all = name.strip_prefix('*').map(|name| (name, rest));
-            let (name, part) = all.unwrap_or((name, part));
-            let name = called(name);
-            parts.push((name.to_owned(), decoded(name, part)?));
+            let part = if known.starts_with("{*") { rest } else { part };
+            parts.push((parameter.field, decoded(parameter.field, part)?));
         }
         rest = behind;
     }
     Ok(parts)
-}
-
-/// What a part is called. Routes have short names for two of them.
-fn called(name: &str) -> &str {
-    match name {
-        "ws" => "workspace",
-        "p" => "partition",
-        name => name,
-    }
 }
 
 /// The text that stands in a part of a path or in a parameter.
@@ -59,20 +50,25 @@ fn byte_of(digits: [u8; 2]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
+    use seriatim_api::code::ErrorCode;
+    use seriatim_api::method::MethodId;
+
     use super::*;
 
-    fn named(parts: &[(&str, &str)]) -> Vec<(String, String)> {
-        parts.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect()
+    fn named(parts: &[(&'static str, &str)]) -> Vec<(&'static str, String)> {
+        parts.iter().map(|(name, text)| (*name, (*text).to_owned())).collect()
     }
 
     #[test]
     fn parts_have_the_names_of_their_route() {
-        let route = "/v1/apps/{app}/workspaces/{ws}/entities/{*key}";
-        let found = parts(route, "/v1/apps/a%20b/workspaces/%C3%BC/entities/stock/A%2F7/").unwrap();
+        let parts = |id: MethodId, path| parts(id.method(), path).unwrap();
+        let path = "/v1/apps/a%20b/workspaces/%C3%BC/entities/stock/A%2F7/";
+        let found = parts(MethodId::GetEntity, path);
         let expected = [("app", "a b"), ("workspace", "ü"), ("key", "stock/A/7/")];
         assert_eq!(found, named(&expected));
-        assert_eq!(parts("/v1/{p}/x", "/v1/3/x").unwrap(), named(&[("partition", "3")]));
-        assert_eq!(parts("/livez", "/livez").unwrap(), []);
+        let found = parts(MethodId::RestartPartition, "/v1/partitions/a/3/restart");
+        assert_eq!(found, named(&[("app", "a"), ("partition", "3")]));
+        assert_eq!(parts(MethodId::Live, "/livez"), []);
     }
 
     #[test]
@@ -81,7 +77,11 @@ mod tests {
             assert_eq!(decoded("x", written).as_deref(), Ok(text));
         }
         for written in ["%", "%4", "%zz", "%+1", "%%41", "a%ü", "%ff", "%C3"] {
-            assert_eq!(decoded("x", written).unwrap_err().code, "INVALID_ARGUMENT", "{written}");
+            assert_eq!(
+                decoded("x", written).unwrap_err().code,
+                ErrorCode::InvalidArgument,
+                "{written}"
+            );
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What the node answers, in the codes and facts of the contract.
 
+use seriatim_api::code::ErrorCode;
 use seriatim_core::{Current, CurrentValue, Exhausted, Refusal, Subject};
 use seriatim_json::write::Fact;
 use seriatim_node::{
@@ -8,7 +9,7 @@ use seriatim_node::{
 use seriatim_types::Name;
 
 use crate::clock;
-use crate::error::ApiError;
+use crate::error::{ApiError, code_of};
 
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
@@ -19,9 +20,9 @@ impl From<RequestError> for ApiError {
             RequestError::Busy(busy) => busy.into(),
             RequestError::NotWritten { why } => {
                 let reason = reason.expect("what was not written was met by something");
-                Self::new(code, why).with("reason", text(reason))
+                Self::new(code_of(code), why).with("reason", text(reason))
             }
-            RequestError::Unknown { why } => Self::new(code, why),
+            RequestError::Unknown { why } => Self::new(code_of(code), why),
             RequestError::Stopped(reason) => reason.into(),
         };
         Self { is_retryable, retry_after, outcome: Some(written), ..told }
@@ -48,15 +49,15 @@ impl From<Busy> for ApiError {
             | Busy::DiskFull { .. }
             | Busy::Behind
             | Busy::QueueFull { .. }
-            | Busy::QueueLarge { .. } => {
-                Self::new("BUSY", message).with("reason", text(reason)).retryable_after(RETRY_AFTER)
-            }
+            | Busy::QueueLarge { .. } => Self::new(ErrorCode::Busy, message)
+                .with("reason", text(reason))
+                .retryable_after(RETRY_AFTER),
         }
     }
 }
 
 fn actualizing(message: impl Into<String>, done: u64, total: u64) -> ApiError {
-    ApiError::new("BUSY", message)
+    ApiError::new(ErrorCode::Busy, message)
         .with("reason", text("actualizing"))
         .with("done", Fact::Number(done))
         .with("total", Fact::Number(total))
@@ -65,7 +66,7 @@ fn actualizing(message: impl Into<String>, done: u64, total: u64) -> ApiError {
 
 impl From<Reason> for ApiError {
     fn from(reason: Reason) -> Self {
-        Self::new("PARTITION_STOPPED", reason.to_string())
+        Self::new(ErrorCode::PartitionStopped, reason.to_string())
     }
 }
 
@@ -73,7 +74,7 @@ impl From<AskError> for ApiError {
     fn from(error: AskError) -> Self {
         let message = error.to_string();
         match error {
-            AskError::AppNotFound => Self::new("APP_NOT_FOUND", message),
+            AskError::AppNotFound => Self::new(ErrorCode::AppNotFound, message),
             AskError::AppsUnknown => not_serving(None),
             AskError::PartitionNotFound { .. } => Self::not_found(message),
             AskError::TimedOut { .. } => late(message),
@@ -84,7 +85,7 @@ impl From<AskError> for ApiError {
 
 /// Nobody knows what came of it.
 pub(crate) fn late(message: impl Into<String>) -> ApiError {
-    ApiError::new("DEADLINE_EXCEEDED", message).retryable().with_outcome(Written::Unknown)
+    ApiError::new(ErrorCode::DeadlineExceeded, message).retryable().with_outcome(Written::Unknown)
 }
 
 impl From<ReadFailed> for ApiError {
@@ -97,7 +98,7 @@ impl From<ReadFailed> for ApiError {
 
 impl From<Refusal> for ApiError {
     fn from(refusal: Refusal) -> Self {
-        let mut error = Self::new(refusal.code(), refusal.to_string());
+        let mut error = Self::new(code_of(refusal.code()), refusal.to_string());
         if refusal.is_retryable() {
             error = error.retryable_after(ROOM_AFTER);
         }

@@ -1,43 +1,33 @@
-//! Which path goes where.
+//! Which request goes where: the table of methods, with a handler for each, and what stands before all
+//! of them.
 
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::{HeaderMap, Method as HttpMethod, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post, put};
-
+use axum::routing::{MethodFilter, MethodRouter, on};
+use seriatim_api::code::ErrorCode;
+use seriatim_api::method::{METHODS, Method, MethodId, Verb};
 use seriatim_json::write::Fact;
 
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, finish};
 use crate::reads::http as reads;
 use crate::{
-    apps, browsers, clock, commands, definitions, grpc, health, metrics, openapi, partitions,
+    apps, browsers, clock, commands, definitions, error_page, grpc, health, metrics, openapi,
+    partitions,
 };
 
-/// All endpoints, over HTTP and over gRPC.
+/// All methods, over HTTP and over gRPC.
 pub(crate) fn router(context: Arc<Context>) -> Router {
-    Router::new()
-        .route("/v1/apps", post(apps::create).get(apps::list))
-        .route("/v1/apps/{app}", get(apps::get))
-        .route("/v1/apps/{app}/definitions", get(definitions::get))
-        .route("/v1/apps/{app}/kinds/{name}", put(definitions::kind))
-        .route("/v1/apps/{app}/sequences/{name}", put(definitions::sequence))
-        .route("/v1/apps/{app}/records/{name}", put(definitions::record))
-        .route("/v1/apps/{app}/partitions/{p}/events", get(reads::of_partition))
-        .route("/v1/apps/{app}/workspaces/{ws}", put(definitions::workspace))
-        .merge(workspace())
-        .route("/v1/partitions", get(partitions::list))
-        .route("/v1/partitions/{app}/{p}/restart", post(partitions::restart))
-        .route("/v1/clock/accept", post(clock::accept))
-        .route("/livez", get(health::live))
-        .route("/readyz", get(health::ready))
-        .route("/version", get(health::version))
-        .route("/metrics", get(metrics::get))
-        .route("/openapi.json", get(openapi::get))
+    openapi::prepare();
+    let routes = METHODS
+        .iter()
+        .fold(Router::new(), |routes, method| routes.route(method.path, handler(method)));
+    routes
         .merge(grpc::router(&context))
         .fallback(unknown)
         .method_not_allowed_fallback(not_allowed)
@@ -45,51 +35,93 @@ pub(crate) fn router(context: Arc<Context>) -> Router {
         .with_state(context)
 }
 
-/// What a workspace is sent and asked. Whole paths: a router within a router would take each path
-/// apart once more.
-fn workspace() -> Router<Arc<Context>> {
-    let at = |path: &str| format!("/v1/apps/{{app}}/workspaces/{{ws}}/{path}");
-    Router::new()
-        .route(&at("commands"), post(commands::submit))
-        .route(&at("events"), get(reads::of_workspace))
-        .route(&at("records"), get(reads::records))
-        .route(&at("records/{id}"), get(reads::record))
-        .route(&at("entities/{*key}"), get(reads::entity))
-        .route(&at("sequences/{name}"), get(reads::sequence))
-        .route(&at("clients/{client}"), get(reads::client))
-        .route(&at("receipts/{client}/{key}"), get(reads::receipt))
-        .route(&at("head"), get(reads::head))
-        .route(&at("proofs/{offset}"), get(reads::proof))
-        .route(&at("consistency"), get(reads::consistency))
+/// What carries out a method. One that has no handler does not compile.
+fn handler(method: &Method) -> MethodRouter<Arc<Context>> {
+    let verb = match method.verb {
+        Verb::Get => MethodFilter::GET,
+        Verb::Post => MethodFilter::POST,
+        Verb::Put => MethodFilter::PUT,
+        Verb::Patch => MethodFilter::PATCH,
+    };
+    match method.id {
+        MethodId::CreateApp => on(verb, apps::create),
+        MethodId::ListApps => on(verb, apps::list),
+        MethodId::GetApp => on(verb, apps::get),
+        MethodId::GetDefinitions => on(verb, definitions::get),
+        MethodId::DefineKind => on(verb, definitions::kind),
+        MethodId::DefineSequence => on(verb, definitions::sequence),
+        MethodId::DefineRecord => on(verb, definitions::record),
+        MethodId::ListPartitionEvents => on(verb, reads::of_partition),
+        MethodId::DeclareWorkspace => on(verb, definitions::workspace),
+        MethodId::Submit => on(verb, commands::submit),
+        MethodId::ListEvents => on(verb, reads::of_workspace),
+        MethodId::ListRecords => on(verb, reads::records),
+        MethodId::GetRecord => on(verb, reads::record),
+        MethodId::GetEntity => on(verb, reads::entity),
+        MethodId::GetSequence => on(verb, reads::sequence),
+        MethodId::GetClient => on(verb, reads::client),
+        MethodId::GetReceipt => on(verb, reads::receipt),
+        MethodId::GetHead => on(verb, reads::head),
+        MethodId::GetProof => on(verb, reads::proof),
+        MethodId::GetConsistency => on(verb, reads::consistency),
+        MethodId::ListPartitions => on(verb, partitions::list),
+        MethodId::RestartPartition => on(verb, partitions::restart),
+        MethodId::AcceptClock => on(verb, clock::accept),
+        MethodId::Live => on(verb, health::live),
+        MethodId::Ready => on(verb, health::ready),
+        MethodId::Version => on(verb, health::version),
+        MethodId::Metrics => on(verb, metrics::get),
+        MethodId::Openapi => on(verb, openapi::get),
+        MethodId::ErrorPage => on(verb, error_page::get),
+    }
 }
 
-/// Every request: kept out if its head is too long or it may come from a page of another site, and
-/// counted once it is answered. One layer for all: each is a box and a copy of all that lies behind it.
-async fn pass(State(context): State<Arc<Context>>, request: Request, next: Next) -> Response {
+/// Every request: kept out if its head is too long or it may come from a page of another site, told which
+/// method it is for, and counted once it is answered. Errors are written here, because only here it is
+/// known for all of them what was asked. One layer for all: each is a box and a copy of all that lies
+/// behind it.
+async fn pass(State(context): State<Arc<Context>>, mut request: Request, next: Next) -> Response {
     let asked = metrics::CountedAs::of(&request);
+    let method = method_of(&request);
+    let verb = request.method().as_str();
+    let writes = method.map_or_else(|| !Verb::is_safe(verb), |method| method.writes);
     let refusal = too_many_headers(&context, &request);
     let response = match refusal.or_else(|| browsers::refusal(&context, &request)) {
         Some(refusal) => refusal,
-        None => next.run(request).await,
+        None => {
+            if let Some(method) = method {
+                request.extensions_mut().insert(method);
+            }
+            next.run(request).await
+        }
     };
+    let response = finish(response, writes);
     context.metrics.answered(asked, response.status());
     response
 }
 
-/// HTTP/1.1 is held to the limit where it is read. HTTP/2 has a limit of bytes alone, and its answer is
-/// made here: as bare as the other one, and an error in the form of gRPC to whoever speaks that.
+fn method_of(request: &Request) -> Option<&'static Method> {
+    let path = request.extensions().get::<MatchedPath>()?;
+    Method::find(request.method().as_str(), path.as_str())
+}
+
+/// HTTP/1.1 is held to the limit where it is read, and what is refused there has no body. HTTP/2 has a
+/// limit of bytes alone, and is answered here: with the same status, and in the form of gRPC to whoever
+/// speaks that.
 fn too_many_headers(context: &Context, request: &Request) -> Option<Response> {
     let (count, max) = (request.headers().len(), context.settings.headers_max);
     if count <= max {
         return None;
     }
+    let message = format!("{count} headers are more than {max}");
+    let limit = Fact::Number(u64::try_from(max).unwrap_or(u64::MAX));
+    let error = ApiError::new(ErrorCode::TooLarge, message).with("limit", limit);
     if grpc::is_grpc(request.headers()) {
-        let message = format!("{count} headers are more than {max}");
-        let limit = Fact::Number(u64::try_from(max).unwrap_or(u64::MAX));
-        let error = ApiError::new("TOO_LARGE", message).with("limit", limit);
         return Some(grpc::refused(request.uri().path(), error));
     }
-    Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE.into_response())
+    let mut response = error.into_response();
+    *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
+    Some(response)
 }
 
 async fn unknown(uri: Uri, headers: HeaderMap) -> Response {
@@ -100,7 +132,7 @@ async fn unknown(uri: Uri, headers: HeaderMap) -> Response {
     ApiError::not_found(format!("there is nothing at {path}")).into_response()
 }
 
-async fn not_allowed(method: Method) -> ApiError {
+async fn not_allowed(method: HttpMethod) -> ApiError {
     let message = format!("{method} is not for this path: the header Allow says what is");
-    ApiError::new("METHOD_NOT_ALLOWED", message)
+    ApiError::new(ErrorCode::MethodNotAllowed, message)
 }

@@ -79,15 +79,6 @@ impl Default for Settings {
     }
 }
 
-/// The longest that a read can ask to wait.
-pub(crate) const WAIT_MS_MAX: u64 = 60_000;
-
-/// Rows or events of one list, unless the request says how many.
-pub(crate) const LIMIT_DEFAULT: u64 = 100;
-
-/// Rows or events of one list.
-pub(crate) const LIMIT_MAX: u64 = 1000;
-
 /// A list is cut behind the row with which it comes to as many bytes. It is held until its reader
 /// has it, and gRPC clients read messages of up to 4 MiB unless they are told otherwise.
 pub(crate) const LIST_BYTES_MAX: usize = 1024 * 1024;

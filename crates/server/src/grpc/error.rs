@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use prost::Message;
+use seriatim_api::code::ErrorCode;
 use seriatim_api::rpc::{self, Any, ErrorInfo, RetryInfo};
 use seriatim_api::{Error, Outcome as OutcomeWord};
 use seriatim_json::write::{self, Fact};
@@ -20,7 +21,6 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::MESSAGE_BYTES_MAX;
-use crate::codes::meaning;
 use crate::error::ApiError;
 use crate::memory_budget::rate_limited;
 
@@ -33,7 +33,7 @@ const DOMAIN: &str = "seriatim";
 
 impl From<ApiError> for Status {
     fn from(error: ApiError) -> Self {
-        status_of(meaning(error.code).grpc, error, MetadataMap::new())
+        status_of(error.code.grpc(), error, MetadataMap::new())
     }
 }
 
@@ -76,13 +76,14 @@ pub(super) fn message(error: ApiError) -> Error {
         Some(Written::NotWritten) => OutcomeWord::NotWritten,
         Some(Written::Unknown) => OutcomeWord::Unknown,
     };
+    let help = vec![("help", Fact::Text(error.code.help().to_owned()))];
     Error {
-        code: error.code.to_owned(),
+        code: error.code.as_str().to_owned(),
         message: error.message,
         retryable: error.is_retryable,
         outcome: outcome.into(),
         retry_after_ms: error.retry_after.map_or(0, milliseconds),
-        facts_json: write::facts(&error.facts).into(),
+        facts_json: write::facts(&[error.facts, help].concat()).into(),
     }
 }
 
@@ -108,7 +109,7 @@ pub(super) fn unreadable(status: &Status) -> ApiError {
     let is_size = matches!(status.code(), Code::OutOfRange | Code::ResourceExhausted);
     if is_size {
         let limit = Fact::Number(u64::try_from(MESSAGE_BYTES_MAX).unwrap_or(u64::MAX));
-        ApiError::new("TOO_LARGE", message).with("limit", limit)
+        ApiError::new(ErrorCode::TooLarge, message).with("limit", limit)
     } else {
         ApiError::invalid("message", message)
     }

@@ -12,6 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Version, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use seriatim_api::code::ErrorCode;
 use tonic::{Code, Status};
 
 use super::error::{status_of, unreadable};
@@ -115,7 +116,7 @@ fn explained(path: &str, status: Status) -> Response {
 
 fn no_method(path: &str) -> ApiError {
     let path: String = path.chars().take(200).collect();
-    ApiError::new("METHOD_NOT_ALLOWED", format!("there is no method {path}"))
+    ApiError::new(ErrorCode::MethodNotAllowed, format!("there is no method {path}"))
 }
 
 fn written(status: Status) -> Response {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_api as proto;
+use seriatim_api::method::{LIMIT_DEFAULT, LIMIT_MAX, WAIT_MS_MAX};
 use seriatim_json::{ChangeParts, CommandBody, CommandParts, ConditionParts, EventParts, header};
 use seriatim_types::{ClientId, Key, NUMBER_MAX, Number, PartitionId, Time};
 
@@ -11,7 +12,6 @@ use crate::asked::{check_in, name, workspace};
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::reads::{LogRead, Span, Wait, WorkspaceRead};
-use crate::settings::{LIMIT_DEFAULT, LIMIT_MAX, WAIT_MS_MAX};
 
 /// The last moment of the year 9999, which is the last that has a text.
 const LAST_MS: u64 = 253_402_300_799_999;

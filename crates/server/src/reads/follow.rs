@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use seriatim_api::code::ErrorCode;
 use seriatim_core::Committed;
 use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, SubscribeError, Subscription};
@@ -115,7 +116,7 @@ impl Source {
         Some(match error {
             SubscribeError::Lagged { resume_from, behind } => {
                 self.context.metrics.lagged();
-                ApiError::new("LAGGED", message)
+                ApiError::new(ErrorCode::Lagged, message)
                     .with("resume_from", Fact::Number(resume_from))
                     .with("behind", Fact::Number(behind))
                     .retryable()

@@ -17,15 +17,13 @@ use crate::asked::{Asked, Query, name, whole};
 use crate::commands::Carried;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::settings::{LIMIT_DEFAULT, LIMIT_MAX, WAIT_MS_MAX};
 
 /// The events of a workspace: a list, or all from there on.
 pub(crate) async fn of_workspace(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let known = &["from", "limit", "wait_ms", "min_offset"];
-    let (read, query) = workspace_read(context, &asked, known)?;
+    let (read, query) = workspace_read(context, &asked)?;
     let span = span(&query)?;
     if !asked.wants_stream() {
         return Ok(answer::reserved(list(read.of_log(), span, body, listed).await?));
@@ -42,7 +40,7 @@ pub(crate) async fn of_partition(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let query = asked.query(&["from", "limit", "wait_ms", "min_offset"])?;
+    let query = asked.query()?;
     let span = span(&query)?;
     let (app, partition) = (asked.app()?, asked.partition()?);
     let read = LogRead::of_partition(context, app, partition, wait(&query)?).await?;
@@ -54,8 +52,8 @@ pub(crate) async fn record(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
-    let id = asked.number("id", 1..=NUMBER_MAX)?;
+    let (read, _) = workspace_read(context, &asked)?;
+    let id = asked.number("id")?;
     let id = Number::new(id).expect("the range is that of numbers");
     let record = super::record(read, id).await?;
     Ok(answer::read(record.map(|row| write::record(id, &row))))
@@ -66,10 +64,9 @@ pub(crate) async fn records(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let known = &["kind", "from", "limit", "min_offset", "wait_ms"];
-    let (read, query) = workspace_read(context, &asked, known)?;
+    let (read, query) = workspace_read(context, &asked)?;
     let kind = name("kind", query.required("kind")?)?;
-    let Span { from, limit, .. } = span(&query)?;
+    let (from, limit) = (query.number_or_default("from")?, query.number_or_default("limit")?);
     let write = |id, row: &RecordRow| counted(write::record(id, row));
     let finish = |page: Page<Vec<u8>>| {
         let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
@@ -84,7 +81,7 @@ pub(crate) async fn entity(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let (read, _) = workspace_read(context, &asked)?;
     let key = asked.entity_key()?;
     let entity = super::entity(read, key.clone()).await?;
     Ok(answer::read(entity.map(|row| write::entity(&key, &row))))
@@ -95,9 +92,9 @@ pub(crate) async fn sequence(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, query) = workspace_read(context, &asked, &["period", "min_offset", "wait_ms"])?;
+    let (read, query) = workspace_read(context, &asked)?;
     let name = asked.name("name")?;
-    let period = query.number("period", 1..=9999)?;
+    let period = query.number("period")?;
     let year = period.and_then(|year| Year::new(u16::try_from(year).ok()?));
     let state = super::sequence(read, name.clone(), year).await?;
     let next = state.next.as_ref().map(|(number, text)| (*number, text.as_str()));
@@ -109,7 +106,7 @@ pub(crate) async fn client(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let (read, _) = workspace_read(context, &asked)?;
     let client = asked.client()?;
     let state = super::client(read, client.clone()).await?;
     Ok(answer::ok(write::client(&client, state.last_client_sequence, state.last_offset)))
@@ -120,7 +117,7 @@ pub(crate) async fn receipt(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let (read, _) = workspace_read(context, &asked)?;
     let client = asked.client()?;
     let key = asked.idempotency_key()?;
     let carried = super::receipt(read, client, key).await?;
@@ -135,7 +132,7 @@ pub(crate) async fn head(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, _) = workspace_read(context, &asked, &["min_offset", "wait_ms"])?;
+    let (read, _) = workspace_read(context, &asked)?;
     let (workspace, head) = super::head(read).await?;
     Ok(answer::ok(write::head(&workspace, head.size, &head.root)))
 }
@@ -145,10 +142,10 @@ pub(crate) async fn proof(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, query) = workspace_read(context, &asked, &["size", "min_offset", "wait_ms"])?;
-    let offset = asked.number("offset", 1..=NUMBER_MAX)?;
+    let (read, query) = workspace_read(context, &asked)?;
+    let offset = asked.number("offset")?;
     let offset = Number::new(offset).expect("the range is that of numbers");
-    let size = query.number("size", 0..=NUMBER_MAX)?;
+    let size = query.number("size")?;
     let Proven { proof, to: size, .. } = super::proof(read, offset, size).await?;
     let (leaf, path, root) = (&proof.leaf, &proof.path, &proof.root);
     Ok(answer::ok(write::inclusion(&write::Inclusion { offset, size, leaf, path, root })))
@@ -159,39 +156,37 @@ pub(crate) async fn consistency(
     State(context): State<Arc<Context>>,
     asked: Asked,
 ) -> Result<Response, ApiError> {
-    let (read, query) = workspace_read(context, &asked, &["from", "to", "min_offset", "wait_ms"])?;
-    let from = whole("from", query.required("from")?, 0..=NUMBER_MAX)?;
-    let to = query.number("to", 0..=NUMBER_MAX)?;
+    let (read, query) = workspace_read(context, &asked)?;
+    query.required("from")?;
+    let (from, to) = (query.number_or_default("from")?, query.number("to")?);
     let Proven { proof, from, to } = super::consistency(read, from, to).await?;
     let (path, from_root, to_root) = (&proof.path, &proof.from_root, &proof.to_root);
     let proof = write::Consistency { from, to, path, from_root, to_root };
     Ok(answer::ok(write::consistency(&proof)))
 }
 
-/// The read that a request asks for, with the parameters that it may have.
+/// The read that a request asks for, with its parameters.
 fn workspace_read(
     context: Arc<Context>,
     asked: &Asked,
-    known: &'static [&'static str],
 ) -> Result<(WorkspaceRead, Query), ApiError> {
-    let query = asked.query(known)?;
+    let query = asked.query()?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let read = WorkspaceRead::new(context, app, workspace, wait(&query)?)?;
     Ok((read, query))
 }
 
 fn wait(query: &Query) -> Result<Wait, ApiError> {
-    let min_offset = query.number("min_offset", 0..=NUMBER_MAX)?.unwrap_or(0);
-    let within = query.number("wait_ms", 0..=WAIT_MS_MAX)?.map(Duration::from_millis);
+    let min_offset = query.number_or_default("min_offset")?;
+    let within = query.number("wait_ms")?.map(Duration::from_millis);
     Ok(Wait { min_offset, within })
 }
 
 fn span(query: &Query) -> Result<Span, ApiError> {
-    let wait = query.number("wait_ms", 0..=WAIT_MS_MAX)?.unwrap_or(0);
     Ok(Span {
-        from: query.number("from", 0..=NUMBER_MAX)?.unwrap_or(1),
-        limit: query.number("limit", 1..=LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT),
-        wait: Duration::from_millis(wait),
+        from: query.number_or_default("from")?,
+        limit: query.number_or_default("limit")?,
+        wait: Duration::from_millis(query.number("wait_ms")?.unwrap_or(0)),
     })
 }
 

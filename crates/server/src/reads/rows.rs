@@ -1,5 +1,6 @@
 //! Records, entities, sequences, clients and receipts.
 
+use seriatim_api::code::ErrorCode;
 use seriatim_json::write::Fact;
 use seriatim_node::{ClientState, Reader, SequenceState};
 use seriatim_types::{
@@ -20,7 +21,8 @@ pub(crate) async fn record(
 ) -> Result<Reserved<RecordRow>, ApiError> {
     let found = read.answer(cost::RECORD, move |reader, workspace| {
         reader.record(workspace.id, id)?.ok_or_else(|| {
-            let error = ApiError::new("RECORD_NOT_FOUND", format!("there is no record {id}"));
+            let error =
+                ApiError::new(ErrorCode::RecordNotFound, format!("there is no record {id}"));
             error.with("id", Fact::Number(id.get()))
         })
     });
@@ -120,7 +122,7 @@ fn check_listed(reader: &Reader<'_>, kind: &Name) -> Result<(), ApiError> {
     match records.find(|record| record.name == *kind) {
         Some(record) if record.class == RecordClass::C => Ok(()),
         Some(_) => Err(ApiError::invalid("kind", "only records of class c can be listed")),
-        None => Err(ApiError::new("UNKNOWN_KIND", format!("there is no kind {shown:?}"))
+        None => Err(ApiError::new(ErrorCode::UnknownKind, format!("there is no kind {shown:?}"))
             .with("field", Fact::Text("kind".to_owned()))
             .with("kind", Fact::Text(shown.to_owned()))),
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seriatim_api::code::ErrorCode;
 use seriatim_json::write::Fact;
 use seriatim_node::{Interest, Log, Reader, View};
 use seriatim_types::{PartitionOffset, PartitionRef};
@@ -38,8 +39,10 @@ impl Wait {
         if last >= min_offset {
             return Ok(());
         }
-        let error =
-            ApiError::new("NOT_YET", format!("the last offset is {last}, not yet {min_offset}"));
+        let error = ApiError::new(
+            ErrorCode::NotYet,
+            format!("the last offset is {last}, not yet {min_offset}"),
+        );
         Err(error.with("last", Fact::Number(last)).retryable())
     }
 }

@@ -226,5 +226,6 @@ pub(crate) fn error(answer: &HttpAnswer, status: u16, code: &str) -> Value {
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert!(body["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
     assert!(body["retryable"].is_boolean(), "{body}");
+    assert_eq!(body["help"], format!("/errors/{code}"), "{body}");
     body
 }

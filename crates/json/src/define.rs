@@ -226,8 +226,7 @@ fn range_of(node: &Node<'_>) -> Result<(u64, u64), Invalid> {
 
 fn utc_offset_of(node: Node<'_>) -> Result<i16, Invalid> {
     let text = node.text()?;
-    let minutes = time::utc_offset(text).and_then(|minutes| i16::try_from(minutes).ok());
-    minutes
+    time::utc_offset(text)
         .filter(|minutes| (-12 * 60..=14 * 60).contains(minutes))
         .ok_or_else(|| node.invalid(Problem::NotAUtcOffset { found: excerpt(text) }))
 }

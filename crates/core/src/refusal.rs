@@ -166,11 +166,14 @@ pub enum Refusal {
     },
     /// The partition keeps as many idempotency keys as it may.
     #[error(
-        "the partition keeps {max} idempotency keys, as many as it may: wait until some are over"
+        "the partition keeps {max} idempotency keys, as many as it may: {}raise or remove the app's \
+         idempotency_keys_max", if *.keys_expire { "wait until some expire, or " } else { "" }
     )]
     KeyWindowFull {
         /// How many it may keep.
         max: u64,
+        /// Whether waiting makes room.
+        keys_expire: bool,
     },
     /// Too late.
     #[error("the deadline has passed")]
@@ -265,7 +268,7 @@ impl Refusal {
     /// Whether the same request can succeed later without anybody changing anything.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::KeyWindowFull { .. })
+        matches!(self, Self::KeyWindowFull { keys_expire: true, .. })
     }
 }
 

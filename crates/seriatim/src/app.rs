@@ -24,8 +24,8 @@ pub struct App {
     name: Name,
 }
 
-/// What is settled when an app is created, and never changes. The defaults are those of the HTTP
-/// contract.
+/// What is settled when an app is created, and never changes but for [`keys_max`](Self::keys_max). The
+/// defaults are those of the HTTP contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppOptions {
     /// How many partitions it has, from 1 on. Each has a thread; workspaces of different partitions
@@ -37,8 +37,9 @@ pub struct AppOptions {
     pub trust_level: TrustLevel,
     /// How long a command that is sent again is known by its key.
     pub retention: Retention,
-    /// How many keys a partition keeps at most.
-    pub keys_max: u64,
+    /// How many keys a partition keeps at most; `None` for no limit. Of an app that exists it stays as
+    /// it is: [`App::limit_keys`] changes it.
+    pub keys_max: Option<u64>,
 }
 
 /// How a sequence numbers. Only its format may change later.
@@ -76,6 +77,17 @@ impl App {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
+    }
+
+    /// Changes how many idempotency keys each partition keeps at most; `None` is no limit. Where more are
+    /// kept already, none is forgotten before its time: only new commands are refused, as
+    /// `KEY_WINDOW_FULL`.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for 0 or more than a billion, or when not all partitions had it in time.
+    pub fn limit_keys(&self, keys_max: Option<u64>) -> Result<(), WriteError> {
+        self.ask(DefineRequest::KeyLimit { keys_max })
     }
 
     /// Defines a sequence, from which commands draw numbers. Each workspace has a series of its
@@ -167,7 +179,7 @@ impl Default for AppOptions {
             record_ids: RecordIdScheme::Single,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
-            keys_max: 10_000_000,
+            keys_max: None,
         }
     }
 }

@@ -142,7 +142,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         Refusal::TooLarge { what: _, max, found } => {
             vec![("limit", Fact::Number(max)), ("found", Fact::Number(found))]
         }
-        Refusal::KeyWindowFull { max } => vec![("limit", Fact::Number(max))],
+        Refusal::KeyWindowFull { max, .. } => vec![("limit", Fact::Number(max))],
         Refusal::DeadlineExceeded { deadline, time } => {
             vec![("deadline", Fact::Time(deadline)), ("time", Fact::Time(time))]
         }

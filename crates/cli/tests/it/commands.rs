@@ -19,7 +19,7 @@ partitions             1
 record ids             single
 trust level            0
 idempotency retention  24h
-idempotency keys max   10000000
+idempotency keys max   -
 created                true
 ",
     ),
@@ -73,7 +73,7 @@ created       true
         &["app", "list"],
         "\
 NAME  PARTITIONS  RECORD IDS  TRUST LEVEL  RETENTION  KEYS MAX
-shop  1           single      0            24h        10000000
+shop  1           single      0            24h        -
 ",
     ),
     (

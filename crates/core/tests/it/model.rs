@@ -442,6 +442,8 @@ fn kind_of(change: &Change) -> &'static str {
             Definition::Kind(_) => "kind defined",
             Definition::Sequence(_) => "sequence defined",
             Definition::Record(_) => "record kind defined",
+            Definition::KeyLimit(Some(_)) => "key limit set",
+            Definition::KeyLimit(None) => "key limit removed",
         },
     }
 }

@@ -141,7 +141,7 @@ fn a_refusal_moves_only_the_time() {
 /// last stands first.
 fn wrong_from(stage: u32) -> (Shop, Command) {
     let limits = CommandLimits { fields: 4, ..CommandLimits::default() };
-    let keys_max = if stage <= 4 { 1 } else { 9 };
+    let keys_max = Some(if stage <= 4 { 1 } else { 9 });
     let mut shop = Shop::new(ShopSettings { limits, keys_max, ..ShopSettings::default() });
     done(&mut shop, DRAWS);
     let mut json = vec!["{'unset': {'key': 'none', 'if': 'exists'}}"];

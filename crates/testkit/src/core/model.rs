@@ -459,6 +459,7 @@ fn step(definitions: &mut Option<Definitions>, version: u64, definition: &Defini
         Definition::App(_) => {}
         Definition::Kind(kind) => definitions.kinds.push(kind.clone()),
         Definition::Record(record) => definitions.records.push(record.clone()),
+        Definition::KeyLimit(keys_max) => definitions.app.keys_max = *keys_max,
         Definition::Sequence(sequence) => {
             let mut known = definitions.sequences.iter_mut();
             match known.find(|known| known.name == sequence.name) {

@@ -48,8 +48,9 @@ impl State {
         if let Some(deadline) = command.deadline.filter(|deadline| now > *deadline) {
             return Err(refuse("DEADLINE_EXCEEDED", format!("{} at {}", deadline.0, now.0)));
         }
-        if self.keys() >= definitions.app.keys_max {
-            return Err(refuse("KEY_WINDOW_FULL", definitions.app.keys_max));
+        if let Some(max) = definitions.app.keys_max.filter(|max| self.keys() >= *max) {
+            let expire = definitions.app.retention != Retention::Forever;
+            return Err(refuse("KEY_WINDOW_FULL", format!("{max}, expire: {expire}")));
         }
         check_limits(command, &definitions.app.limits)?;
         check_shape(command, &definitions, self.workspace(id).kind)?;

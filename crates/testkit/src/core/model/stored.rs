@@ -303,7 +303,7 @@ fn refused_of(refusal: &Refusal) -> Refused {
         Refusal::OffsetMismatch { current } => current.to_string(),
         Refusal::TooLarge { max, found, .. } => format!("{found} of {max}"),
         Refusal::KeyReused { first } => first.to_string(),
-        Refusal::KeyWindowFull { max } => max.to_string(),
+        Refusal::KeyWindowFull { max, keys_expire } => format!("{max}, expire: {keys_expire}"),
         Refusal::DeadlineExceeded { deadline, time } => format!("{} at {}", deadline.0, time.0),
         Refusal::PermissionDenied { .. }
         | Refusal::AppNotFound

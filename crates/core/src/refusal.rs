@@ -120,7 +120,7 @@ pub enum Refusal {
         /// What it is now.
         current: Current,
     },
-    /// An entity that was to be there.
+    /// An entity that was to be there, in whatever version and with whatever value.
     #[error("{:?} does not exist", key.as_str())]
     KeyNotFound {
         /// Its key.
@@ -131,16 +131,16 @@ pub enum Refusal {
     VersionMismatch {
         /// What it is about.
         subject: Subject,
-        /// What it is now; `None` when it does not exist.
-        current: Option<Current>,
+        /// What it is now.
+        current: Current,
     },
     /// Another value than was expected.
     #[error("{:?} has another value", key.as_str())]
     ValueMismatch {
         /// Its key.
         key: EntityKey,
-        /// What it is now; `None` when it does not exist.
-        current: Option<Current>,
+        /// What it is now.
+        current: Current,
     },
     /// The workspace has moved on.
     #[error("the last offset of the workspace is {current}")]

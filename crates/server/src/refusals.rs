@@ -125,7 +125,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         }
         Refusal::SequenceExhausted { what } => exhausted_facts(&what),
         Refusal::KeyExists { key, current } => {
-            [vec![("key", text(key.as_str()))], current_facts(Some(current))].concat()
+            [vec![("key", text(key.as_str()))], current_facts(current)].concat()
         }
         Refusal::KeyNotFound { key } => vec![("key", text(key.as_str()))],
         Refusal::VersionMismatch { subject, current } => {
@@ -169,18 +169,13 @@ fn exhausted_facts(exhausted: &Exhausted) -> Vec<(&'static str, Fact)> {
     vec![("sequence", text(sequence))]
 }
 
-/// What something is now; nulls when it does not exist.
-fn current_facts(current: Option<Current>) -> Vec<(&'static str, Fact)> {
-    let (version, value) = match current {
-        Some(Current { version, value: CurrentValue::Entity(value) }) => {
-            (Fact::Number(version), Fact::Json(value))
-        }
-        Some(Current { version, value: CurrentValue::Record(fields) }) => {
-            (Fact::Number(version), Fact::Fields(fields))
-        }
-        None => (Fact::Null, Fact::Null),
+/// What something is now.
+fn current_facts(Current { version, value }: Current) -> Vec<(&'static str, Fact)> {
+    let value = match value {
+        CurrentValue::Entity(value) => Fact::Json(value),
+        CurrentValue::Record(fields) => Fact::Fields(fields),
     };
-    vec![("current_version", version), ("current_value", value)]
+    vec![("current_version", Fact::Number(version)), ("current_value", value)]
 }
 
 fn name_of(name: &Name) -> Fact {

@@ -334,6 +334,9 @@ impl Turn<'_> {
             None => (true, ""),
             Some(Condition::Exists) => (entity.is_some(), "KEY_NOT_FOUND"),
             Some(Condition::Absent) => (entity.is_none(), "KEY_EXISTS"),
+            Some(Condition::Version(_) | Condition::Value(_)) if entity.is_none() => {
+                (false, "KEY_NOT_FOUND")
+            }
             Some(Condition::Version(version)) => (has(version), "VERSION_MISMATCH"),
             Some(Condition::Value(value)) => (holds(value), "VALUE_MISMATCH"),
         };

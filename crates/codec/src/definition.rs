@@ -124,16 +124,7 @@ impl Message for AppSettings {
         let keys_max = from.integer(7)?;
         let limits = from.message(8)?;
         let keys_max = from.keys_unlimited(9, keys_max)?;
-        Ok(Self {
-            name,
-            app,
-            partitions,
-            record_ids,
-            trust_level,
-            retention,
-            keys_max,
-            limits,
-        })
+        Ok(Self { name, app, partitions, record_ids, trust_level, retention, keys_max, limits })
     }
 }
 

@@ -5,7 +5,7 @@
 //! found, and only the first is told:
 //!
 //! ```text
-//!  1  the workspace          NOT_FOUND, INVALID_ARGUMENT
+//!  1  the workspace          INVALID_ARGUMENT
 //!  2  the idempotency key    a repetition, IDEMPOTENCY_KEY_REUSED
 //!  3  the deadline           DEADLINE_EXCEEDED
 //!  4  the key window         KEY_WINDOW_FULL
@@ -56,12 +56,6 @@ pub enum Refusal {
     PermissionDenied {
         /// What is not allowed.
         why: &'static str,
-    },
-    /// A workspace that does not exist and cannot come into being by being used.
-    #[error("there is no workspace {workspace}: ids from 2^40 on belong to names")]
-    NotFound {
-        /// Its id.
-        workspace: u64,
     },
     /// An app that does not exist.
     #[error("there is no such app")]
@@ -244,7 +238,6 @@ impl Refusal {
             Self::UnknownSequence { .. } => "UNKNOWN_SEQUENCE",
             Self::UnknownKind { .. } => "UNKNOWN_KIND",
             Self::PermissionDenied { .. } => "PERMISSION_DENIED",
-            Self::NotFound { .. } => "NOT_FOUND",
             Self::AppNotFound => "APP_NOT_FOUND",
             Self::RecordNotFound { .. } => "RECORD_NOT_FOUND",
             Self::AppExists { .. } => "APP_EXISTS",

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use seriatim_core::Refusal;
+use seriatim_json::header;
 use seriatim_types::limits::NAME_BYTES_MAX;
 use seriatim_types::{
     CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
-    Retention, TrustLevel, WorkspaceId, WorkspaceRef,
+    Retention, TrustLevel,
 };
 
-use crate::error::WriteError;
+use crate::error::{WriteError, refusal_of};
 use crate::opened::Opened;
 use crate::workspace::Workspace;
 
@@ -138,14 +139,14 @@ impl App {
         self.ask(DefineRequest::Kind { name: name_of("kind", kind)? })
     }
 
-    /// A workspace by its name, or by its id if it is written in digits only. It comes into being
-    /// by being used.
+    /// A workspace by its name, or by its id if it is written in digits only: one below 2^40, without
+    /// zeros in front. It comes into being by being used.
     ///
     /// # Errors
     ///
     /// `INVALID_ARGUMENT` for what can be neither.
     pub fn workspace(&self, name: &str) -> Result<Workspace, Refusal> {
-        let workspace = workspace_of(name)?;
+        let workspace = header::workspace(name).map_err(refusal_of)?;
         Ok(Workspace { opened: self.opened.clone(), app: self.name.clone(), workspace })
     }
 
@@ -212,18 +213,6 @@ pub(crate) fn not_a_name(field: &str, bytes_max: usize) -> Refusal {
     let why =
         format!("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..");
     Refusal::InvalidArgument { field: field.to_owned(), why }
-}
-
-fn workspace_of(text: &str) -> Result<WorkspaceRef, Refusal> {
-    let name = name_of("workspace", text)?;
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(WorkspaceRef::Name(name));
-    }
-    let id = text.parse().ok().filter(|id| *id <= NUMBER_MAX);
-    id.map(|id| WorkspaceRef::Id(WorkspaceId(id))).ok_or_else(|| Refusal::InvalidArgument {
-        field: "workspace".to_owned(),
-        why: format!("an id must be a whole number up to {NUMBER_MAX}"),
-    })
 }
 
 #[cfg(test)]

@@ -115,7 +115,6 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         Refusal::UnknownKind { name, field } => {
             vec![("field", Fact::Text(field)), ("kind", name_of(&name))]
         }
-        Refusal::NotFound { workspace } => vec![("workspace_id", Fact::Number(workspace))],
         Refusal::RecordNotFound { id } => vec![("id", Fact::Number(id))],
         Refusal::DefinitionConflict { name, why: _ } => vec![("name", name_of(&name))],
         Refusal::KindConflict { current } => vec![("current_kind", name_of(&current))],

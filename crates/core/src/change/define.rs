@@ -87,7 +87,8 @@ fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Defini
 /// The first setting of an app that two do not share, as it is called over HTTP. The limit of keys is
 /// none of them: it may have been changed since the app was made.
 fn differing(existing: &AppSettings, asked: &AppSettings) -> Option<&'static str> {
-    let AppSettings { app, name, partitions, record_ids, trust_level, retention, limits, .. } = asked;
+    let AppSettings { app, name, partitions, record_ids, trust_level, retention, limits, .. } =
+        asked;
     let settings = [
         (existing.partitions == *partitions, "partitions"),
         (existing.record_ids == *record_ids, "record_ids"),

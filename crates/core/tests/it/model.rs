@@ -345,7 +345,6 @@ impl Seen {
         "UNKNOWN_SEQUENCE",
         "UNKNOWN_KIND",
         "PERMISSION_DENIED",
-        "NOT_FOUND",
         "APP_NOT_FOUND",
         "RECORD_NOT_FOUND",
         "APP_EXISTS",
@@ -382,6 +381,8 @@ impl Seen {
         "kind defined",
         "sequence defined",
         "record kind defined",
+        "key limit set",
+        "key limit removed",
     ];
 
     fn add(&mut self, applied: &Applied) {

@@ -37,8 +37,6 @@ pub(crate) fn refusals(shop: &mut Shop, workspace: &str) -> Vec<(&'static str, B
     };
     with("DEADLINE_EXCEEDED", &|command| Command { deadline: Some(Time(1)), ..command });
     with("OFFSET_MISMATCH", &|command| Command { if_offset: Some(999), ..command });
-    let nowhere = WorkspaceRef::Id(WorkspaceId(1 << 41));
-    with("NOT_FOUND", &|command| Command { workspace: nowhere.clone(), ..command });
     let one = WorkspaceRef::Id(WorkspaceId(1));
     let reused = shop.command("1", changes(CULPRITS[0].1));
     let reused = Command { key: Key(1_u128.to_be_bytes()), ..reused };
@@ -175,7 +173,7 @@ fn wrong_from(stage: u32) -> (Shop, Command) {
 #[test]
 fn of_all_that_is_wrong_the_first_in_the_order_of_stages_is_told() {
     let codes = [
-        "NOT_FOUND",
+        "INVALID_ARGUMENT",
         "IDEMPOTENCY_KEY_REUSED",
         "DEADLINE_EXCEEDED",
         "KEY_WINDOW_FULL",

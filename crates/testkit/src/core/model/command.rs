@@ -12,7 +12,7 @@ use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{
     Change, Command, CommandChange, Condition, Definitions, EntityKey, Event, FieldName,
     FieldTemplates, Fields, Filler, Hole, KindId, Name, Number, NumberDrawn, Origin,
-    PartitionOffset, Receipt, Reset, Shown, Template, Time, Unknown, WorkspaceId,
+    PartitionOffset, Receipt, Reset, Retention, Shown, Template, Time, Unknown, WorkspaceId,
 };
 
 use super::numbers::{is_raw, next, record_ids, show, year_of};

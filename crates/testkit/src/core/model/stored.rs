@@ -286,7 +286,7 @@ fn refused_of(refusal: &Refusal) -> Refused {
         Refusal::UnknownSequence { name, field } | Refusal::UnknownKind { name, field } => {
             format!("{field} {name}")
         }
-        Refusal::NotFound { workspace: id } | Refusal::RecordNotFound { id } => id.to_string(),
+        Refusal::RecordNotFound { id } => id.to_string(),
         Refusal::DefinitionConflict { name, .. } | Refusal::KindConflict { current: name } => {
             name.to_string()
         }

@@ -278,5 +278,6 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
 
 /// Something was committed and could not be read, so the caller is left without knowing.
 pub(crate) fn unread(error: ApiError) -> ApiError {
-    error.retryable().with_outcome(Written::Unknown)
+    let code = if error.code == "PARTITION_STOPPED" { "OUTCOME_UNKNOWN" } else { error.code };
+    ApiError { code, ..error }.retryable().with_outcome(Written::Unknown)
 }

@@ -44,6 +44,7 @@ pub(crate) const CODES: &[Meaning] = &[
     of("NOT_LEADER", StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
     of("PARTITION_STOPPED", StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
     of("KEY_WINDOW_FULL", StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
+    of("OUTCOME_UNKNOWN", StatusCode::SERVICE_UNAVAILABLE, Code::Unavailable),
     of("NOT_YET", StatusCode::GATEWAY_TIMEOUT, Code::DeadlineExceeded),
     of("DEADLINE_EXCEEDED", StatusCode::GATEWAY_TIMEOUT, Code::DeadlineExceeded),
 ];
@@ -68,6 +69,7 @@ mod tests {
     fn every_refusal_of_the_core_and_every_code_of_the_server_is_in_the_table() {
         let sources = [
             include_str!("../../core/src/refusal.rs"),
+            include_str!("../../node/src/reply.rs"),
             include_str!("../../json/src/error.rs"),
             include_str!("asked.rs"),
             include_str!("browsers.rs"),

@@ -26,7 +26,7 @@ use crate::partitions::word;
 
 /// Why a command may not be taken. All are shown from the start, so that a first one is seen as
 /// a rise.
-const BUSY_REASONS: &[&str] =
+pub(crate) const BUSY_REASONS: &[&str] =
     &["actualizing", "behind", "clock", "disk_full", "interrupted", "queue_full", "unflushed"];
 
 /// What the server counts.

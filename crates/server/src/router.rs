@@ -22,7 +22,7 @@ use crate::{
 pub(crate) fn router(context: Arc<Context>) -> Router {
     Router::new()
         .route("/v1/apps", post(apps::create).get(apps::list))
-        .route("/v1/apps/{app}", get(apps::get))
+        .route("/v1/apps/{app}", get(apps::get).patch(apps::change))
         .route("/v1/apps/{app}/definitions", get(definitions::get))
         .route("/v1/apps/{app}/kinds/{name}", put(definitions::kind))
         .route("/v1/apps/{app}/sequences/{name}", put(definitions::sequence))

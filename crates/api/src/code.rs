@@ -172,7 +172,7 @@ codes! {
         "The partition cannot take the request now: `reason` says why.";
     NotLeader "NOT_LEADER" 503 Unavailable ALWAYS NOT_WRITTEN
         "Another node takes commands for this partition. Reserved: no request is answered so yet.";
-    PartitionStopped "PARTITION_STOPPED" 503 Unavailable DEPENDS OPEN
+    PartitionStopped "PARTITION_STOPPED" 503 Unavailable NEVER NOT_WRITTEN
         "The partition has stopped and waits for an operator.";
     KeyWindowFull "KEY_WINDOW_FULL" 503 Unavailable DEPENDS NOT_WRITTEN
         "The partition keeps as many idempotency keys as the app allows.";

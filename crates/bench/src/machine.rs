@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -14,11 +14,10 @@ pub(crate) fn facts(
     mode: String,
     took: Duration,
 ) -> Result<Vec<(&'static str, String)>> {
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH)?;
     let gib = field("/proc/meminfo", "MemTotal")?.trim_end_matches(" kB").parse::<f64>()?
         / (1024.0 * 1024.0);
     Ok(vec![
-        ("date", date(since_1970.as_secs() / 86_400)),
+        ("date", jiff::Timestamp::now().strftime("%F").to_string()),
         ("cpu", field("/proc/cpuinfo", "model name")?),
         ("cores", std::thread::available_parallelism()?.to_string()),
         ("memory", format!("{gib:.1} GiB")),
@@ -59,34 +58,4 @@ fn file_system(folder: &Path) -> Result<String> {
     let holding = mounts.filter(|(point, _)| folder.starts_with(point));
     let nearest = holding.max_by_key(|(point, _)| point.len()).context("no file system")?;
     Ok(nearest.1.to_owned())
-}
-
-/// The civil date of a day, counted from 1970. Years are taken to begin in March, which puts
-/// the leap day at their end.
-fn date(days: u64) -> String {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let (year, month) = match month {
-        0..=9 => (era * 400 + year_of_era, month + 3),
-        _ => (era * 400 + year_of_era + 1, month - 9),
-    };
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        let known = [(0, "1970-01-01"), (11_016, "2000-02-29"), (20_772, "2026-11-15")];
-        for (days, expected) in known {
-            assert_eq!(date(days), expected);
-        }
-    }
 }

@@ -217,6 +217,7 @@ fn advice(code: &str) -> Option<&'static str> {
             "`seriatim partition list` says why; `seriatim partition restart APP P` tries again"
         }
         "BUSY" | "RATE_LIMITED" => "try again in a moment",
+        "OUTCOME_UNKNOWN" => "send the same again with the same --key: that tells what came of it",
         "NOT_YET" => "the offset was not reached in time: try again, or wait longer with --timeout",
         "DEADLINE_EXCEEDED" => "try again, or wait longer with --timeout",
         "VERSION_MISMATCH" | "VALUE_MISMATCH" | "KEY_EXISTS" | "KEY_NOT_FOUND"
@@ -225,7 +226,7 @@ fn advice(code: &str) -> Option<&'static str> {
         }
         "IDEMPOTENCY_KEY_REUSED" => "another command has this key: leave --key out for a new one",
         "KEY_WINDOW_FULL" => {
-            "keys are kept for their retention: wait, or make an app that keeps more"
+            "keys are kept for their retention: wait if they expire, or raise the limit of the app"
         }
         "TOO_LARGE" => {
             "send less: split it, or keep large documents elsewhere and store where they are"

@@ -26,7 +26,8 @@ pub(crate) fn app(app: &AppInfo) -> Json {
         ("record_ids", of(record_ids)),
         ("trust_level", of(app.trust_level)),
         ("idempotency_retention", of(retention(app.retention))),
-        ("idempotency_keys_max", of(app.keys_max)),
+        // 0 is no limit.
+        ("idempotency_keys_max", of(Some(app.keys_max).filter(|max| *max > 0))),
     ])
 }
 

@@ -5,12 +5,13 @@
 //!                      2 app       AppSettings             5 records    repeated RecordDefinition
 //!                      3 kinds     repeated KindDefinition
 //!  Definition          1 app AppSettings · 2 kind KindDefinition · 3 sequence SequenceDefinition
-//!                      4 record RecordDefinition                                     exactly one
-//!  AppSettings         1 name         string               5 trust_level   0, 1, 2
-//!                      2 app          uint32               6 retention_ms  optional uint64, absent:
-//!                      3 partitions   uint32                               for ever
-//!                      4 record_ids   1 single, 2 split    7 keys_max      uint64
-//!                                                          8 limits        CommandLimits
+//!                      4 record RecordDefinition · 5 key_limit KeyLimit              exactly one
+//!  AppSettings         1 name         string               6 retention_ms  optional uint64, absent:
+//!                      2 app          uint32                               for ever
+//!                      3 partitions   uint32               7 keys_max      uint64
+//!                      4 record_ids   1 single, 2 split    8 limits        CommandLimits
+//!                      5 trust_level  0, 1, 2              9 keys_unlimited  bool, without 7
+//!  KeyLimit            1 keys_max uint64 · 2 keys_unlimited bool, without 1
 //!  CommandLimits       1 events · 2 changes · 3 draws · 4 bytes · 5 field_bytes · 6 fields
 //!                      7 record_bytes · 8 holes · 9 written_bytes                  all uint32
 //!  KindDefinition      1 name string · 2 id uint32
@@ -82,6 +83,7 @@ impl Message for Definition {
             Self::Kind(kind) => to.message(2, kind),
             Self::Sequence(sequence) => to.message(3, sequence),
             Self::Record(record) => to.message(4, record),
+            Self::KeyLimit(keys_max) => to.message(5, &KeyLimit(*keys_max)),
         }
     }
 
@@ -91,6 +93,7 @@ impl Message for Definition {
             2 => from.message(2).map(Self::Kind),
             3 => from.message(3).map(Self::Sequence),
             4 => from.message(4).map(Self::Record),
+            5 => from.message(5).map(|KeyLimit(keys_max)| Self::KeyLimit(keys_max)),
             other => Err(from.error(other, Problem::Unknown)),
         }
     }
@@ -106,21 +109,39 @@ impl Message for AppSettings {
         to.choice(4, &self.record_ids);
         to.choice(5, &self.trust_level);
         to.retention(6, self.retention);
-        to.integer(7, self.keys_max);
+        to.keys_max(7, self.keys_max);
         to.message(8, &self.limits);
+        to.keys_unlimited(9, self.keys_max);
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
-            name: from.name(1)?,
-            app: AppId(from.integer(2)?),
-            partitions: from.integer(3)?,
-            record_ids: from.choice(4)?,
-            trust_level: from.choice(5)?,
-            retention: from.retention(6)?,
-            keys_max: from.integer(7)?,
-            limits: from.message(8)?,
-        })
+        let name = from.name(1)?;
+        let app = AppId(from.integer(2)?);
+        let partitions = from.integer(3)?;
+        let record_ids = from.choice(4)?;
+        let trust_level = from.choice(5)?;
+        let retention = from.retention(6)?;
+        let keys_max = from.integer(7)?;
+        let limits = from.message(8)?;
+        let keys_max = from.keys_unlimited(9, keys_max)?;
+        Ok(Self { name, app, partitions, record_ids, trust_level, retention, keys_max, limits })
+    }
+}
+
+/// Another limit of keys, or none any more.
+pub(crate) struct KeyLimit(pub(crate) Option<u64>);
+
+impl Message for KeyLimit {
+    const NAME: &'static str = "KeyLimit";
+
+    fn write(&self, to: &mut Writer) {
+        to.keys_max(1, self.0);
+        to.keys_unlimited(2, self.0);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let keys_max = from.integer(1)?;
+        from.keys_unlimited(2, keys_max).map(Self)
     }
 }
 
@@ -311,11 +332,36 @@ impl Writer {
             Retention::Forever => {}
         }
     }
+
+    /// How many keys a partition keeps; nothing when there is no limit. A field of its own says that,
+    /// because builds from before read an absent number as the limit 0, and refuse a field that they
+    /// do not know.
+    pub(crate) fn keys_max(&mut self, field: u32, keys_max: Option<u64>) {
+        self.integer(field, keys_max.unwrap_or_default());
+    }
+
+    /// Whether there is no such limit.
+    pub(crate) fn keys_unlimited(&mut self, field: u32, keys_max: Option<u64>) {
+        self.integer(field, keys_max.is_none());
+    }
 }
 
 impl Reader<'_> {
     pub(crate) fn retention(&mut self, field: u32) -> Result<Retention, DecodeError> {
         let ms = self.optional_integer(field)?;
         Ok(ms.map_or(Retention::Forever, Retention::Milliseconds))
+    }
+
+    /// A limit of keys that was read already, unless this field says that there is none.
+    pub(crate) fn keys_unlimited(
+        &mut self,
+        field: u32,
+        keys_max: u64,
+    ) -> Result<Option<u64>, DecodeError> {
+        match (self.boolean(field)?, keys_max) {
+            (false, keys_max) => Ok(Some(keys_max)),
+            (true, 0) => Ok(None),
+            (true, _) => Err(self.invalid(field, "without a limit of keys")),
+        }
     }
 }

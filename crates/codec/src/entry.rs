@@ -18,11 +18,12 @@
 //!  Delivered       1 target PartitionRef · 2 first uint64 · 3 through uint64
 //!  Define          1 app string
 //!                  2 new_app DefineApp · 3 kind DefineKind · 4 sequence DefineSequence
-//!                  5 record DefineRecord                                    exactly one of 2 to 5
+//!                  5 record DefineRecord · 6 key_limit KeyLimit             exactly one of 2 to 6
 //!  DefineApp       1 partitions   uint32               4 retention_ms  optional uint64, absent:
 //!                  2 record_ids   1 single, 2 split                    for ever
 //!                  3 trust_level  0, 1, 2              5 keys_max      uint64
 //!                                                      6 limits        CommandLimits
+//!                                                      7 keys_unlimited  bool, without 5
 //!  DefineKind      1 name string
 //!  DefineSequence  1 name string · 2 kind string · 3 ranges repeated Range · 4 format string
 //!                  5 reset 1 never, 2 yearly · 6 utc_offset_minutes sint32
@@ -34,6 +35,7 @@ use seriatim_types::{
     PartitionId, PartitionOffset, PartitionRef, Tick, WorkspaceId,
 };
 
+use crate::definition::KeyLimit;
 use crate::wire::{Message, Reader, Writer};
 use crate::{DecodeError, Problem};
 
@@ -206,8 +208,9 @@ impl Message for Define {
                 to.choice(2, record_ids);
                 to.choice(3, trust_level);
                 to.retention(4, *retention);
-                to.integer(5, *keys_max);
+                to.keys_max(5, *keys_max);
                 to.message(6, limits);
+                to.keys_unlimited(7, *keys_max);
             }),
             DefineRequest::Kind { name } => to.nested(3, |to| to.text(1, name.as_str())),
             DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes } => to
@@ -224,6 +227,7 @@ impl Message for Define {
                 to.choice(2, class);
                 to.integer(3, *singleton);
             }),
+            DefineRequest::KeyLimit { keys_max } => to.message(6, &KeyLimit(*keys_max)),
         }
     }
 
@@ -231,13 +235,20 @@ impl Message for Define {
         let app = from.name(1)?;
         let request = match from.kind()? {
             2 => from.nested(2, "DefineApp", |from| {
+                let partitions = from.integer(1)?;
+                let record_ids = from.choice(2)?;
+                let trust_level = from.choice(3)?;
+                let retention = from.retention(4)?;
+                let keys_max = from.integer(5)?;
+                let limits = from.message(6)?;
+                let keys_max = from.keys_unlimited(7, keys_max)?;
                 Ok(DefineRequest::App {
-                    partitions: from.integer(1)?,
-                    record_ids: from.choice(2)?,
-                    trust_level: from.choice(3)?,
-                    retention: from.retention(4)?,
-                    keys_max: from.integer(5)?,
-                    limits: from.message(6)?,
+                    partitions,
+                    record_ids,
+                    trust_level,
+                    retention,
+                    keys_max,
+                    limits,
                 })
             }),
             3 => {
@@ -260,6 +271,7 @@ impl Message for Define {
                     singleton: from.boolean(3)?,
                 })
             }),
+            6 => from.message(6).map(|KeyLimit(keys_max)| DefineRequest::KeyLimit { keys_max }),
             other => Err(from.error(other, Problem::Unknown)),
         }?;
         Ok(Self { app, request })

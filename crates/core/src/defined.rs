@@ -15,6 +15,8 @@ use seriatim_types::{
     RecordIdScheme, SequenceDefinition, Unknown,
 };
 
+use crate::change::key_limit_contradiction;
+
 /// The name of the kind that every app has.
 pub const DEFAULT_KIND: &str = "default";
 
@@ -106,6 +108,7 @@ impl Defined {
                 self.put_sequence(sequence);
             }
             Definition::Record(record) => self.add_record(record),
+            Definition::KeyLimit(keys_max) => self.plain.app.keys_max = *keys_max,
         }
         self.plain.version = version;
         Ok(())
@@ -143,6 +146,7 @@ impl Defined {
                 let is_new = self.record(&record.name).is_none() && is_free;
                 (!is_new).then_some("a kind of records is new, and a fixed id is its own")
             }
+            Definition::KeyLimit(keys_max) => key_limit_contradiction(self.app(), *keys_max),
         }
     }
 

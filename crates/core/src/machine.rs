@@ -311,7 +311,7 @@ pub fn system_settings() -> AppSettings {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Forever,
-        keys_max: 1,
+        keys_max: None,
         limits: CommandLimits::default(),
     }
 }

@@ -99,7 +99,10 @@ impl Machine {
                 }
                 Change::Define(definition) => match &**definition {
                     Definition::App(settings) => set.rows.extend(heads(home, settings)),
-                    Definition::Kind(_) | Definition::Sequence(_) | Definition::Record(_) => {
+                    Definition::Kind(_)
+                    | Definition::Sequence(_)
+                    | Definition::Record(_)
+                    | Definition::KeyLimit(_) => {
                         let of_app = of_app(home, workspace, rows);
                         set.rows.extend(of_app.rows);
                         set.is_complete &= of_app.is_complete;

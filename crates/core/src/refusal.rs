@@ -5,7 +5,7 @@
 //! found, and only the first is told:
 //!
 //! ```text
-//!  1  the workspace          NOT_FOUND, INVALID_ARGUMENT
+//!  1  the workspace          INVALID_ARGUMENT
 //!  2  the idempotency key    a repetition, IDEMPOTENCY_KEY_REUSED
 //!  3  the deadline           DEADLINE_EXCEEDED
 //!  4  the key window         KEY_WINDOW_FULL
@@ -56,12 +56,6 @@ pub enum Refusal {
     PermissionDenied {
         /// What is not allowed.
         why: &'static str,
-    },
-    /// A workspace that does not exist and cannot come into being by being used.
-    #[error("there is no workspace {workspace}: ids from 2^40 on belong to names")]
-    NotFound {
-        /// Its id.
-        workspace: u64,
     },
     /// An app that does not exist.
     #[error("there is no such app")]
@@ -120,7 +114,7 @@ pub enum Refusal {
         /// What it is now.
         current: Current,
     },
-    /// An entity that was to be there.
+    /// An entity that was to be there, in whatever version and with whatever value.
     #[error("{:?} does not exist", key.as_str())]
     KeyNotFound {
         /// Its key.
@@ -131,16 +125,16 @@ pub enum Refusal {
     VersionMismatch {
         /// What it is about.
         subject: Subject,
-        /// What it is now; `None` when it does not exist.
-        current: Option<Current>,
+        /// What it is now.
+        current: Current,
     },
     /// Another value than was expected.
     #[error("{:?} has another value", key.as_str())]
     ValueMismatch {
         /// Its key.
         key: EntityKey,
-        /// What it is now; `None` when it does not exist.
-        current: Option<Current>,
+        /// What it is now.
+        current: Current,
     },
     /// The workspace has moved on.
     #[error("the last offset of the workspace is {current}")]
@@ -166,11 +160,14 @@ pub enum Refusal {
     },
     /// The partition keeps as many idempotency keys as it may.
     #[error(
-        "the partition keeps {max} idempotency keys, as many as it may: wait until some are over"
+        "the partition keeps {max} idempotency keys, as many as it may: {}raise or remove the app's \
+         idempotency_keys_max", if *.keys_expire { "wait until some expire, or " } else { "" }
     )]
     KeyWindowFull {
         /// How many it may keep.
         max: u64,
+        /// Whether waiting makes room.
+        keys_expire: bool,
     },
     /// Too late.
     #[error("the deadline has passed")]
@@ -253,7 +250,6 @@ codes! {
     UnknownSequence => "UNKNOWN_SEQUENCE",
     UnknownKind => "UNKNOWN_KIND",
     PermissionDenied => "PERMISSION_DENIED",
-    NotFound => "NOT_FOUND",
     AppNotFound => "APP_NOT_FOUND",
     RecordNotFound => "RECORD_NOT_FOUND",
     AppExists => "APP_EXISTS",
@@ -277,7 +273,7 @@ impl Refusal {
     /// Whether the same request can succeed later without anybody changing anything.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Self::KeyWindowFull { .. })
+        matches!(self, Self::KeyWindowFull { keys_expire: true, .. })
     }
 }
 

@@ -11,7 +11,7 @@ use seriatim_types::{
 
 use crate::error::{Invalid, Problem, excerpt};
 use crate::node::{Node, Slot};
-use crate::read::read_request;
+use crate::read::{Value, read_request};
 use crate::time;
 
 /// What a new app gets where its request says nothing.
@@ -23,8 +23,8 @@ pub struct AppDefaults {
     pub trust_level: TrustLevel,
     /// How long idempotency keys are kept.
     pub retention: Retention,
-    /// How many of them a partition keeps at most.
-    pub keys_max: u64,
+    /// How many of them a partition keeps at most; `None` for no limit.
+    pub keys_max: Option<u64>,
 }
 
 impl Default for AppDefaults {
@@ -33,7 +33,7 @@ impl Default for AppDefaults {
             partitions: 4,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
-            keys_max: 10_000_000,
+            keys_max: None,
         }
     }
 }
@@ -105,10 +105,22 @@ fn app_with(
         record_ids: read_or(record_ids, scheme, |node| node.word(RECORD_IDS))?,
         trust_level: read_or(trust_level, defaults.trust_level, trust_level_of)?,
         retention: read_or(retention, defaults.retention, retention_of)?,
-        keys_max: read_or(keys_max, defaults.keys_max, |node| node.whole(1..=KEYS_MAX))?,
+        keys_max: read_or(keys_max, defaults.keys_max, keys_max_of)?,
         limits: CommandLimits::default(),
     };
     Ok(Define { app, request })
+}
+
+/// Reads `PATCH /v1/apps/{app}`: another limit of keys, or none any more.
+///
+/// # Errors
+///
+/// The body is not as the HTTP contract says.
+pub fn app_change(body: &[u8]) -> Result<DefineRequest, Invalid> {
+    let document = read_request(body)?;
+    let root = Node::root(&document);
+    let [keys_max] = root.members(&["idempotency_keys_max"])?;
+    Ok(DefineRequest::KeyLimit { keys_max: keys_max_of(keys_max.required()?)? })
 }
 
 /// Reads `PUT …/kinds/{kind}`.
@@ -216,6 +228,14 @@ fn trust_level_of(node: Node<'_>) -> Result<TrustLevel, Invalid> {
     })
 }
 
+/// A limit of keys; null is none.
+fn keys_max_of(node: Node<'_>) -> Result<Option<u64>, Invalid> {
+    if matches!(node.value, Value::Null) {
+        return Ok(None);
+    }
+    node.whole(1..=KEYS_MAX).map(Some)
+}
+
 fn range_of(node: &Node<'_>) -> Result<(u64, u64), Invalid> {
     let mut ends = node.items()?;
     let (Some(first), Some(last), None) = (ends.next(), ends.next(), ends.next()) else {
@@ -226,8 +246,7 @@ fn range_of(node: &Node<'_>) -> Result<(u64, u64), Invalid> {
 
 fn utc_offset_of(node: Node<'_>) -> Result<i16, Invalid> {
     let text = node.text()?;
-    let minutes = time::utc_offset(text).and_then(|minutes| i16::try_from(minutes).ok());
-    minutes
+    time::utc_offset(text)
         .filter(|minutes| (-12 * 60..=14 * 60).contains(minutes))
         .ok_or_else(|| node.invalid(Problem::NotAUtcOffset { found: excerpt(text) }))
 }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use seriatim_types::NUMBER_MAX;
-use seriatim_types::limits::{CLIENT_ID_CHARS_MAX, FIELD_NAME_BYTES_MAX, JSON_DEPTH_MAX};
+use seriatim_types::limits::{
+    CLIENT_ID_CHARS_MAX, FIELD_NAME_BYTES_MAX, JSON_DEPTH_MAX, NAMED_WORKSPACE_FIRST,
+};
 
 /// Something that cannot be taken as it was sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,6 +100,12 @@ pub enum Problem {
     /// A text that cannot be a name.
     #[error("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..")]
     NotAName { bytes_max: usize },
+    /// Digits that are no id which callers choose.
+    #[error(
+        "is of digits alone, so it must be an id below {NAMED_WORKSPACE_FIRST} (2^40) without zeros in \
+         front, not {found}: a workspace that has a name is reached by its name"
+    )]
+    NotAWorkspaceId { found: String },
     /// A text that no client can be called.
     #[error(
         "must have 1 to {CLIENT_ID_CHARS_MAX} characters, none of them a control character, no \

@@ -1,6 +1,7 @@
 //! What comes with a command beside its body, in headers or in the path of a request.
 
-use seriatim_types::{ClientId, Key, Time, is_dots};
+use seriatim_types::limits::{NAME_BYTES_MAX, NAMED_WORKSPACE_FIRST};
+use seriatim_types::{ClientId, Key, Name, Time, WorkspaceId, WorkspaceRef, is_dots};
 
 use crate::error::{Invalid, Problem, excerpt};
 use crate::time;
@@ -38,6 +39,25 @@ pub fn client(text: &str) -> Result<ClientId, Invalid> {
     client.ok_or_else(|| invalid("Client-Id", Problem::NotAClient))
 }
 
+/// The workspace of a text: digits alone are its id, anything else is its name. Ids from 2^40 on belong
+/// to names, and a zero in front would be a second text for the same id: neither is an id here, so no
+/// text is ambiguous.
+///
+/// # Errors
+///
+/// It is neither such an id nor a name.
+pub fn workspace(text: &str) -> Result<WorkspaceRef, Invalid> {
+    let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_digits {
+        let not_a_name = || invalid("workspace", Problem::NotAName { bytes_max: NAME_BYTES_MAX });
+        return Name::new(text).map(WorkspaceRef::Name).ok_or_else(not_a_name);
+    }
+    let is_shortest = text == "0" || !text.starts_with('0');
+    let id = text.parse().ok().filter(|id| is_shortest && *id < NAMED_WORKSPACE_FIRST);
+    let not_an_id = || invalid("workspace", Problem::NotAWorkspaceId { found: excerpt(text) });
+    id.map(|id| WorkspaceRef::Id(WorkspaceId(id))).ok_or_else(not_an_id)
+}
+
 /// The moment after which a command is not to be carried out.
 ///
 /// # Errors
@@ -62,6 +82,33 @@ mod tests {
         for text in ["0b0e8a4e-5f0a-4c3e-9d6b-7a1c2d3e4f50", "0B0E8A4E-5F0A-4c3e-9d6b-7A1C2D3E4F50"]
         {
             assert_eq!(key(text), Ok(Key(bytes)));
+        }
+    }
+
+    #[test]
+    fn digits_are_an_id_below_two_to_the_40_and_anything_else_is_a_name() {
+        for id in [0, 1, 42, NAMED_WORKSPACE_FIRST - 1] {
+            assert_eq!(workspace(&id.to_string()), Ok(WorkspaceRef::Id(WorkspaceId(id))));
+        }
+        for name in ["store-1", "0x2a", "42a", "+42", "-1", "4 2", "4.2", "\u{664}\u{662}"] {
+            assert_eq!(workspace(name), Ok(WorkspaceRef::Name(Name::new(name).unwrap())));
+        }
+        for text in [
+            "0042",
+            "00",
+            "01",
+            "1099511627776",
+            "9007199254740991",
+            "9007199254740992",
+            "18446744073709551616",
+            "99999999999999999999999999",
+        ] {
+            let refused = Problem::NotAWorkspaceId { found: text.to_owned() };
+            assert_eq!(workspace(text), Err(invalid("workspace", refused)), "{text}");
+        }
+        for text in ["", ".", "..", "a\nb"] {
+            let refused = Problem::NotAName { bytes_max: NAME_BYTES_MAX };
+            assert_eq!(workspace(text), Err(invalid("workspace", refused)), "{text:?}");
         }
     }
 

@@ -1,11 +1,11 @@
 //! Moments as RFC 3339 writes them, in UTC and with milliseconds: `2026-11-15T12:00:00.000Z`.
 //!
-//! Days are reckoned in eras of 400 years that begin in March, so that the leap day is the last
-//! of a year and every month has its fixed place. A moment lies between 1970 and 9999.
+//! The shape is read here, because RFC 3339 is stricter than the formats that a library for dates
+//! takes; the calendar is that of `jiff`. A moment lies between 1970 and 9999.
 
+use jiff::SignedDuration;
+use jiff::civil::{self, Date, DateTime, Time as TimeOfDay};
 use seriatim_types::Time;
-
-const DAY_MS: i64 = 86_400_000;
 
 /// The last moment that has a text.
 pub(crate) const LAST: Time = Time(LAST_MS);
@@ -13,10 +13,8 @@ pub(crate) const LAST: Time = Time(LAST_MS);
 /// The last millisecond of the year 9999.
 const LAST_MS: u64 = 253_402_300_799_999;
 
-/// From the first of March of the year 0 to the first of January 1970.
-const DAYS_TO_1970: i64 = 719_468;
-
-const DAYS_OF_ERA: i64 = 146_097;
+/// Moments are reckoned in calendar time: the timestamps of `jiff` end a day before the year 9999 does.
+const FIRST: DateTime = civil::date(1970, 1, 1).at(0, 0, 0, 0);
 
 /// The text of a moment. Beyond the year 9999, which has no text, it is that year's last one.
 ///
@@ -26,33 +24,32 @@ const DAYS_OF_ERA: i64 = 146_097;
 #[must_use]
 pub fn write(time: Time) -> String {
     let ms = i64::try_from(time.0.min(LAST_MS)).expect("the year 9999 is far from any overflow");
-    let (year, month, day) = date_of_day(ms / DAY_MS);
-    let (hour, minute) = (ms / 3_600_000 % 24, ms / 60_000 % 60);
-    let (second, milli) = (ms / 1000 % 60, ms % 1000);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    let moment = FIRST.checked_add(SignedDuration::from_millis(ms));
+    let moment = moment.expect("the calendar goes to the end of the year 9999");
+    format!("{moment:.3}Z")
 }
 
 /// The moment of a text with any offset. What is finer than a millisecond is cut off.
-#[expect(clippy::arithmetic_side_effects, reason = "all parts have at most four digits")]
 pub(crate) fn read(text: &str) -> Option<Time> {
     let (date, rest) = text.split_once(['T', 't'])?;
     let (clock, rest) = rest.split_at_checked(8)?;
     let (milli, offset) = fraction(rest)?;
     let [year, month, day] = parts(date, '-', [4, 2, 2])?;
     let [hour, minute, second] = parts(clock, ':', [2, 2, 2])?;
-    // A leap second has no place of its own in milliseconds since 1970.
-    if hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
-    let minutes = day_of_date(year, month, day)? * 24 * 60 + hour * 60 + minute;
-    let seconds = (minutes - utc_offset(offset)?) * 60 + second;
-    let ms = u64::try_from(seconds * 1000 + milli).ok()?;
+    let date = Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok()?;
+    let [hour, minute, second] = [hour, minute, second].map(i8::try_from);
+    // A leap second has no place of its own in milliseconds since 1970, and is refused.
+    let clock = TimeOfDay::new(hour.ok()?, minute.ok()?, second.ok()?, 0).ok()?;
+    let local = date.to_datetime(clock).duration_since(FIRST).as_millis();
+    let offset_ms = i128::from(utc_offset(offset)?).checked_mul(60_000)?;
+    let ms = local.checked_add(milli)?.checked_sub(offset_ms)?;
+    let ms = u64::try_from(ms).ok()?;
     (ms <= LAST_MS).then_some(Time(ms))
 }
 
 /// An offset from UTC in minutes: `Z`, or hours and minutes with their sign.
 #[expect(clippy::arithmetic_side_effects, reason = "both parts have two digits")]
-pub(crate) fn utc_offset(text: &str) -> Option<i64> {
+pub(crate) fn utc_offset(text: &str) -> Option<i16> {
     let (sign, size) = match text.split_at_checked(1)? {
         ("Z" | "z", "") => return Some(0),
         ("+", size) => (1, size),
@@ -64,16 +61,16 @@ pub(crate) fn utc_offset(text: &str) -> Option<i64> {
 }
 
 /// The milliseconds of a fraction, if there is one, and what stands behind it.
-fn fraction(text: &str) -> Option<(i64, &str)> {
+fn fraction(text: &str) -> Option<(i128, &str)> {
     let Some(behind_point) = text.strip_prefix('.') else { return Some((0, text)) };
     let rest = behind_point.trim_start_matches(|char: char| char.is_ascii_digit());
     let fraction = behind_point.strip_suffix(rest).filter(|fraction| !fraction.is_empty())?;
     let millis: String = fraction.chars().chain(['0'; 2]).take(3).collect();
-    Some((digits(&millis)?, rest))
+    Some((digits(&millis)?.into(), rest))
 }
 
 /// Numbers of fixed widths with a separator between them.
-fn parts<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i64; N]> {
+fn parts<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Option<[i16; N]> {
     let mut pieces = text.split(separator);
     let mut parts = [0; N];
     for (part, width) in parts.iter_mut().zip(widths) {
@@ -82,36 +79,9 @@ fn parts<const N: usize>(text: &str, separator: char, widths: [usize; N]) -> Opt
     pieces.next().is_none().then_some(parts)
 }
 
-fn digits(text: &str) -> Option<i64> {
+fn digits(text: &str) -> Option<i16> {
     // The parser for numbers would take a sign for a digit.
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-/// The day, counted from the first of January 1970, if there is such a date.
-#[expect(clippy::arithmetic_side_effects, reason = "a year has four digits")]
-fn day_of_date(year: i64, month: i64, day: i64) -> Option<i64> {
-    // January and February belong to the year before.
-    let march_year = year - i64::from(month <= 2);
-    let (era, year_of_era) = (march_year.div_euclid(400), march_year.rem_euclid(400));
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    let days = era * DAYS_OF_ERA + day_of_era - DAYS_TO_1970;
-    // A date that does not exist comes back as another one.
-    (date_of_day(days) == (year, month, day)).then_some(days)
-}
-
-/// Year, month and day.
-#[expect(clippy::arithmetic_side_effects, reason = "days come from years of four digits")]
-fn date_of_day(day: i64) -> (i64, i64, i64) {
-    let day = day + DAYS_TO_1970;
-    let (era, day_of_era) = (day.div_euclid(DAYS_OF_ERA), day.rem_euclid(DAYS_OF_ERA));
-    let leaps = day_of_era / 1_460 - day_of_era / 36_524 + day_of_era / 146_096;
-    let year_of_era = (day_of_era - leaps) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_of_year = (5 * day_of_year + 2) / 153;
-    let day_of_month = day_of_year - (153 * month_of_year + 2) / 5 + 1;
-    let month = (month_of_year + 2) % 12 + 1;
-    (era * 400 + year_of_era + i64::from(month <= 2), month, day_of_month)
 }
 
 #[cfg(test)]
@@ -136,24 +106,6 @@ mod tests {
             assert_eq!(read(text), Some(Time(ms)), "{text}");
         }
         assert_eq!(write(Time(u64::MAX)), "9999-12-31T23:59:59.999Z");
-    }
-
-    #[test]
-    fn every_day_from_1970_to_9999_has_its_date() {
-        let mut days = 0;
-        for year in 1970..=9999 {
-            let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-            let february = if is_leap { 29 } else { 28 };
-            let months = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-            for (month, month_days) in (1..).zip(months) {
-                for day in 1..=month_days {
-                    assert_eq!(date_of_day(days), (year, month, day));
-                    days += 1;
-                }
-                assert_eq!(day_of_date(year, month, month_days), Some(days - 1));
-                assert_eq!(day_of_date(year, month, month_days + 1), None);
-            }
-        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum RequestError {
         why: String,
     },
     /// It may have been written. Send it again with the same key: that resolves it.
-    #[error("{why}")]
+    #[error("{why}: it may have been written, so send the same again, with the same key")]
     Unknown {
         /// Why.
         why: String,
@@ -86,8 +86,8 @@ impl RequestError {
             Self::Refused(refusal) => refusal.code(),
             // It was taken and did not come to be written: as if the partition had been busy.
             Self::Busy(_) | Self::NotWritten { .. } => "BUSY",
-            // This is said only by a store that has stopped in the middle of it.
-            Self::Unknown { .. } | Self::Stopped(_) => "PARTITION_STOPPED",
+            Self::Unknown { .. } => "OUTCOME_UNKNOWN",
+            Self::Stopped(_) => "PARTITION_STOPPED",
         }
     }
 

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use seriatim_core::Refusal;
+use seriatim_json::header;
 use seriatim_types::limits::NAME_BYTES_MAX;
 use seriatim_types::{
     CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
-    Retention, TrustLevel, WorkspaceId, WorkspaceRef,
+    Retention, TrustLevel,
 };
 
-use crate::error::WriteError;
+use crate::error::{WriteError, refusal_of};
 use crate::opened::Opened;
 use crate::workspace::Workspace;
 
@@ -24,8 +25,8 @@ pub struct App {
     name: Name,
 }
 
-/// What is settled when an app is created, and never changes. The defaults are those of the HTTP
-/// contract.
+/// What is settled when an app is created, and never changes but for [`keys_max`](Self::keys_max). The
+/// defaults are those of the HTTP contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AppOptions {
     /// How many partitions it has, from 1 on. Each has a thread; workspaces of different partitions
@@ -37,8 +38,9 @@ pub struct AppOptions {
     pub trust_level: TrustLevel,
     /// How long a command that is sent again is known by its key.
     pub retention: Retention,
-    /// How many keys a partition keeps at most.
-    pub keys_max: u64,
+    /// How many keys a partition keeps at most; `None` for no limit. Of an app that exists it stays as
+    /// it is: [`App::limit_keys`] changes it.
+    pub keys_max: Option<u64>,
 }
 
 /// How a sequence numbers. Only its format may change later.
@@ -76,6 +78,17 @@ impl App {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
+    }
+
+    /// Changes how many idempotency keys each partition keeps at most; `None` is no limit. Where more are
+    /// kept already, none is forgotten before its time: only new commands are refused, as
+    /// `KEY_WINDOW_FULL`.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for 0 or more than a billion, or when not all partitions had it in time.
+    pub fn limit_keys(&self, keys_max: Option<u64>) -> Result<(), WriteError> {
+        self.ask(DefineRequest::KeyLimit { keys_max })
     }
 
     /// Defines a sequence, from which commands draw numbers. Each workspace has a series of its
@@ -126,14 +139,14 @@ impl App {
         self.ask(DefineRequest::Kind { name: name_of("kind", kind)? })
     }
 
-    /// A workspace by its name, or by its id if it is written in digits only. It comes into being
-    /// by being used.
+    /// A workspace by its name, or by its id if it is written in digits only: one below 2^40, without
+    /// zeros in front. It comes into being by being used.
     ///
     /// # Errors
     ///
     /// `INVALID_ARGUMENT` for what can be neither.
     pub fn workspace(&self, name: &str) -> Result<Workspace, Refusal> {
-        let workspace = workspace_of(name)?;
+        let workspace = header::workspace(name).map_err(refusal_of)?;
         Ok(Workspace { opened: self.opened.clone(), app: self.name.clone(), workspace })
     }
 
@@ -167,7 +180,7 @@ impl Default for AppOptions {
             record_ids: RecordIdScheme::Single,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(24 * 60 * 60 * 1000),
-            keys_max: 10_000_000,
+            keys_max: None,
         }
     }
 }
@@ -200,18 +213,6 @@ pub(crate) fn not_a_name(field: &str, bytes_max: usize) -> Refusal {
     let why =
         format!("must have 1 to {bytes_max} bytes and no control characters, and not be . or ..");
     Refusal::InvalidArgument { field: field.to_owned(), why }
-}
-
-fn workspace_of(text: &str) -> Result<WorkspaceRef, Refusal> {
-    let name = name_of("workspace", text)?;
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(WorkspaceRef::Name(name));
-    }
-    let id = text.parse().ok().filter(|id| *id <= NUMBER_MAX);
-    id.map(|id| WorkspaceRef::Id(WorkspaceId(id))).ok_or_else(|| Refusal::InvalidArgument {
-        field: "workspace".to_owned(),
-        why: format!("an id must be a whole number up to {NUMBER_MAX}"),
-    })
 }
 
 #[cfg(test)]

@@ -132,8 +132,8 @@ impl WriteError {
             Self::Refused(refusal) | Self::NotWritten(NotWritten::Refused(refusal)) => {
                 refusal.code()
             }
-            Self::NotWritten(NotWritten::Stopped(_))
-            | Self::Unknown(Unknown::Interrupted { .. }) => STOPPED,
+            Self::NotWritten(NotWritten::Stopped(_)) => STOPPED,
+            Self::Unknown(Unknown::Interrupted { .. }) => "OUTCOME_UNKNOWN",
             Self::NotWritten(_) => "BUSY",
             Self::Unknown(Unknown::TimedOut { .. }) => "DEADLINE_EXCEEDED",
         }

@@ -12,7 +12,7 @@ use seriatim_node::{
     ClientState, Consistency, Head, Inclusion, Node, ProofFailed, Reader, SequenceState, State,
     Workspace as Found,
 };
-use seriatim_types::limits::{ENTITY_KEY_BYTES_MAX, NAMED_WORKSPACE_FIRST};
+use seriatim_types::limits::ENTITY_KEY_BYTES_MAX;
 use seriatim_types::{
     EntityKey, Key, KindId, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time,
     WorkspaceId, WorkspaceRef, Year,
@@ -226,10 +226,7 @@ fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Found, ReadError> {
         WorkspaceRef::Name(name) => {
             Ok(Found { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
         }
-        WorkspaceRef::Id(id) if id.0 < NAMED_WORKSPACE_FIRST => {
-            Ok(Found { id: *id, kind: DEFAULT_KIND, name: None })
-        }
-        WorkspaceRef::Id(id) => Err(Refusal::NotFound { workspace: id.0 }.into()),
+        WorkspaceRef::Id(id) => Ok(Found { id: *id, kind: DEFAULT_KIND, name: None }),
     }
 }
 

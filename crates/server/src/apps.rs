@@ -1,4 +1,5 @@
-//! Apps: making and finding them, and `POST /v1/apps`, `GET /v1/apps` and `GET /v1/apps/{app}`.
+//! Apps: making, finding and changing them: `POST /v1/apps`, `GET /v1/apps`, and `GET` and `PATCH` of
+//! `/v1/apps/{app}`.
 
 use std::sync::Arc;
 
@@ -54,6 +55,23 @@ pub(crate) async fn get(
     let app = asked.app()?;
     let get = move |context: &Context| Ok(write::app(&find(context, &app)?.app));
     Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
+}
+
+/// `PATCH /v1/apps/{app}`: another limit of keys.
+pub(crate) async fn change(
+    State(context): State<Arc<Context>>,
+    asked: Asked,
+    body: Body,
+) -> Result<Response, ApiError> {
+    asked.query()?;
+    let app = asked.app()?;
+    let request = define::app_change(&asked.body(body, &context).await?)?;
+    let change = move |context: &Context| {
+        context.node.define(&app, request, context.settings.answer_within)??;
+        Ok(find(context, &app)?.app)
+    };
+    let settings = context.ask_apps(change).await?;
+    Ok(answer::ok(write::app(&settings)))
 }
 
 /// Makes an app as a body says. Returns whether there was none before.

@@ -22,9 +22,7 @@ use seriatim_api::method::{Method, Parameter};
 use seriatim_json::write::Fact;
 use seriatim_json::{Invalid, Problem, header};
 use seriatim_types::limits::{COMMAND_BYTES_MAX, ENTITY_KEY_BYTES_MAX, NAME_BYTES_MAX};
-use seriatim_types::{
-    ClientId, EntityKey, Key, NUMBER_MAX, Name, PartitionId, WorkspaceId, WorkspaceRef,
-};
+use seriatim_types::{ClientId, EntityKey, Key, Name, PartitionId, WorkspaceRef};
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -258,13 +256,8 @@ fn range_of(parameter: Option<&Parameter>) -> RangeInclusive<u64> {
     range.expect("handlers ask for numbers that their method has")
 }
 
-/// A workspace: digits are its id, anything else its name.
 pub(crate) fn workspace(text: &str) -> Result<WorkspaceRef, ApiError> {
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let id = whole("workspace", text, 0..=NUMBER_MAX)?;
-        return Ok(WorkspaceRef::Id(WorkspaceId(id)));
-    }
-    Ok(WorkspaceRef::Name(name("workspace", text)?))
+    Ok(header::workspace(text)?)
 }
 
 pub(crate) fn name(field: &str, text: &str) -> Result<Name, ApiError> {

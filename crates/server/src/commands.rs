@@ -18,12 +18,12 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
+use seriatim_api::code::ErrorCode;
 use seriatim_codec::fingerprint;
 use seriatim_core::{CommandOutcome, Refusal};
 use seriatim_json::write::{self, Fact};
 use seriatim_json::{CommandBody, header};
 use seriatim_node::{Reader, Reply, RequestError, Written};
-use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
     ClientId, Command, Key, Name, PartitionId, PartitionOffset, PartitionRef, Receipt, Time,
     WorkspaceRef,
@@ -35,7 +35,7 @@ use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::memory_budget::Reservation;
-use crate::reads::{cost, shown};
+use crate::reads::cost;
 use crate::refusals::late;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
@@ -72,8 +72,6 @@ pub(crate) enum Settled {
 
 /// What the store has to be asked for.
 pub(crate) enum Look {
-    /// The name of the receipt's workspace.
-    Named(Receipt),
     /// The receipt of a repetition.
     Repeated { first: PartitionOffset, count: u32, include_proof: bool },
     /// What a reused key belongs to.
@@ -140,7 +138,7 @@ pub(crate) async fn carry_out(
         Settled::Carried(carried) => Ok(carried),
         Settled::Look(it) => {
             let looked = async {
-                let reservation = it.reserve(context).await?;
+                let reservation = Look::reserve(context).await?;
                 let look = move |context: &Context| {
                     let looked = it.look(context, &target);
                     drop(reservation);
@@ -206,10 +204,9 @@ pub(crate) fn settle(
     reply: Reply<CommandOutcome>,
 ) -> Result<Settled, ApiError> {
     match reply {
-        Ok(CommandOutcome::Committed(receipt)) => Ok(match target.shown() {
-            Some(workspace) => Settled::Carried(target.carried(receipt, workspace, false)),
-            None => Settled::Look(Look::Named(receipt)),
-        }),
+        Ok(CommandOutcome::Committed(receipt)) => {
+            Ok(Settled::Carried(target.carried(receipt, false)))
+        }
         Ok(CommandOutcome::Duplicate { first, count }) => {
             Ok(Settled::Look(Look::Repeated { first, count, include_proof }))
         }
@@ -230,48 +227,37 @@ impl Target {
         Ok(Self { app, workspace, partition })
     }
 
-    /// The workspace as receipts show it; `None` for the id of one that has a name.
-    fn shown(&self) -> Option<String> {
-        match &self.workspace {
-            WorkspaceRef::Name(name) => Some(name.as_str().to_owned()),
-            WorkspaceRef::Id(id) => (id.0 < NAMED_WORKSPACE_FIRST).then(|| id.0.to_string()),
-        }
-    }
-
-    fn carried(&self, receipt: Receipt, workspace: String, is_replayed: bool) -> Carried {
+    fn carried(&self, receipt: Receipt, is_replayed: bool) -> Carried {
         let (app, partition) = (self.app.clone(), self.partition.partition);
+        let workspace = called(&self.workspace);
         Carried { app, workspace, partition, receipt, is_replayed }
     }
 }
 
-impl Look {
-    /// Reserves what it may read: the events of a command, unless only a name is looked up.
-    pub(crate) async fn reserve(&self, context: &Context) -> Result<Reservation, ApiError> {
-        context.reserve(self.cost(), context.settings.reserve_within).await
+/// What answers call the workspace that a request names.
+pub(crate) fn called(workspace: &WorkspaceRef) -> String {
+    match workspace {
+        WorkspaceRef::Name(name) => name.as_str().to_owned(),
+        WorkspaceRef::Id(id) => id.0.to_string(),
     }
+}
 
-    pub(crate) fn cost(&self) -> usize {
-        match self {
-            Self::Named(_) => 0,
-            Self::Repeated { .. } | Self::Reused { .. } => cost::RECEIPT,
-        }
+impl Look {
+    /// Reserves what it may read: the events of a command.
+    pub(crate) async fn reserve(context: &Context) -> Result<Reservation, ApiError> {
+        context.reserve(cost::RECEIPT, context.settings.reserve_within).await
     }
 
     /// Asks the store, on a thread that may wait.
     pub(crate) fn look(self, context: &Context, target: &Target) -> Result<Carried, ApiError> {
         let is_replayed = matches!(self, Self::Repeated { .. });
         let receipt = |reader: &Reader<'_>| match self {
-            Self::Named(receipt) => Ok(receipt),
             Self::Repeated { first, count, include_proof } => {
                 Ok(reader.repeated(first, count, include_proof)?)
             }
             Self::Reused { first } => Err(reused(reader, first)),
         };
-        let carried = |reader: &Reader<'_>| {
-            let receipt = receipt(reader)?;
-            let workspace = shown(reader, receipt.workspace)?;
-            Ok(target.carried(receipt, workspace, is_replayed))
-        };
+        let carried = |reader: &Reader<'_>| Ok(target.carried(receipt(reader)?, is_replayed));
         context.read_here(target.partition, carried).map_err(|error| match error.outcome {
             Some(Written::Refused) => error,
             Some(Written::NotWritten | Written::Unknown) | None => unread(error),
@@ -293,5 +279,9 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
 
 /// Something was committed and could not be read, so the caller is left without knowing.
 pub(crate) fn unread(error: ApiError) -> ApiError {
-    error.retryable().with_outcome(Written::Unknown)
+    let code = match error.code {
+        ErrorCode::PartitionStopped => ErrorCode::OutcomeUnknown,
+        code => code,
+    };
+    ApiError { code, ..error }.retryable().with_outcome(Written::Unknown)
 }

@@ -7,11 +7,12 @@ use seriatim_api::code::ErrorCode;
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
 use seriatim_json::write::Fact;
-use seriatim_node::{AskError, Clock, Node, RETRY_AFTER, Reader, State, View, Written};
+use seriatim_node::{AskError, Clock, Node, RETRY_AFTER, Reader, State, View};
 use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinError;
 
+use crate::commands::unread;
 use crate::error::ApiError;
 use crate::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::metrics::Metrics;
@@ -160,7 +161,11 @@ impl Context {
     ) -> Result<T, ApiError> {
         let context = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
-        asked.unwrap_or_else(|cut_off| Err(not_answered(&cut_off)))
+        asked.unwrap_or_else(|cut_off| match cut_off.is_panic() {
+            // It may have been written before the thread came to its fault.
+            true => Err(unread(not_answered(&cut_off))),
+            false => Err(not_answered(&cut_off)),
+        })
     }
 
     /// The same for something that reads, once it is its turn.
@@ -292,7 +297,7 @@ impl Context {
 fn not_answered(cut_off: &JoinError) -> ApiError {
     if cut_off.is_panic() {
         let why = "a fault of Seriatim's own: please report what was asked";
-        return ApiError::new(ErrorCode::PartitionStopped, why).with_outcome(Written::Unknown);
+        return ApiError::new(ErrorCode::PartitionStopped, why);
     }
     server_ends()
 }

@@ -161,7 +161,8 @@ impl IntoResponse for ApiError {
 /// Writes the error that a response carries, if it does. Its status and headers stay.
 pub(crate) fn finish(mut response: Response, writes: bool) -> Response {
     let Some(error) = response.extensions_mut().remove::<ApiError>() else { return response };
-    let error = if writes { error.of_write() } else { error };
+    // Of a read there is nothing to say, also if a definition would have been told the same.
+    let error = if writes { error.of_write() } else { ApiError { outcome: None, ..error } };
     let headers = response.headers_mut();
     headers.remove(header::CONTENT_LENGTH);
     headers.insert(header::CONTENT_TYPE, JSON);

@@ -14,6 +14,7 @@ use crate::error::{ApiError, code_of};
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
         let (code, written, reason) = (error.code(), error.written(), error.busy_reason());
+        let message = error.to_string();
         let (is_retryable, retry_after) = (error.is_retryable(), error.retry_after());
         let told = match error {
             RequestError::Refused(refusal) => refusal.into(),
@@ -22,7 +23,7 @@ impl From<RequestError> for ApiError {
                 let reason = reason.expect("what was not written was met by something");
                 Self::new(code_of(code), why).with("reason", text(reason))
             }
-            RequestError::Unknown { why } => Self::new(code_of(code), why),
+            RequestError::Unknown { .. } => Self::new(code_of(code), message),
             RequestError::Stopped(reason) => reason.into(),
         };
         Self { is_retryable, retry_after, outcome: Some(written), ..told }
@@ -116,7 +117,6 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         Refusal::UnknownKind { name, field } => {
             vec![("field", Fact::Text(field)), ("kind", name_of(&name))]
         }
-        Refusal::NotFound { workspace } => vec![("workspace_id", Fact::Number(workspace))],
         Refusal::RecordNotFound { id } => vec![("id", Fact::Number(id))],
         Refusal::DefinitionConflict { name, why: _ } => vec![("name", name_of(&name))],
         Refusal::KindConflict { current } => vec![("current_kind", name_of(&current))],
@@ -126,7 +126,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         }
         Refusal::SequenceExhausted { what } => exhausted_facts(&what),
         Refusal::KeyExists { key, current } => {
-            [vec![("key", text(key.as_str()))], current_facts(Some(current))].concat()
+            [vec![("key", text(key.as_str()))], current_facts(current)].concat()
         }
         Refusal::KeyNotFound { key } => vec![("key", text(key.as_str()))],
         Refusal::VersionMismatch { subject, current } => {
@@ -143,7 +143,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         Refusal::TooLarge { what: _, max, found } => {
             vec![("limit", Fact::Number(max)), ("found", Fact::Number(found))]
         }
-        Refusal::KeyWindowFull { max } => vec![("limit", Fact::Number(max))],
+        Refusal::KeyWindowFull { max, .. } => vec![("limit", Fact::Number(max))],
         Refusal::DeadlineExceeded { deadline, time } => {
             vec![("deadline", Fact::Time(deadline)), ("time", Fact::Time(time))]
         }
@@ -170,18 +170,13 @@ fn exhausted_facts(exhausted: &Exhausted) -> Vec<(&'static str, Fact)> {
     vec![("sequence", text(sequence))]
 }
 
-/// What something is now; nulls when it does not exist.
-fn current_facts(current: Option<Current>) -> Vec<(&'static str, Fact)> {
-    let (version, value) = match current {
-        Some(Current { version, value: CurrentValue::Entity(value) }) => {
-            (Fact::Number(version), Fact::Json(value))
-        }
-        Some(Current { version, value: CurrentValue::Record(fields) }) => {
-            (Fact::Number(version), Fact::Fields(fields))
-        }
-        None => (Fact::Null, Fact::Null),
+/// What something is now.
+fn current_facts(Current { version, value }: Current) -> Vec<(&'static str, Fact)> {
+    let value = match value {
+        CurrentValue::Entity(value) => Fact::Json(value),
+        CurrentValue::Record(fields) => Fact::Fields(fields),
     };
-    vec![("current_version", version), ("current_value", value)]
+    vec![("current_version", Fact::Number(version)), ("current_value", value)]
 }
 
 fn name_of(name: &Name) -> Fact {
@@ -190,4 +185,51 @@ fn name_of(name: &Name) -> Fact {
 
 fn text(text: &str) -> Fact {
     Fact::Text(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim_api::error::BUSY_REASONS;
+    use seriatim_node::ClockAhead;
+    use seriatim_types::Time;
+
+    use super::*;
+
+    #[test]
+    fn busy_has_one_of_seven_reasons_and_says_when_to_try_again() {
+        let clock = ClockAhead { time: Time(2), last_time: Time(1) };
+        let all = [
+            Busy::Unflushed,
+            Busy::Clock(clock),
+            Busy::DiskFull { free_bytes: 1, reserve_bytes: 2 },
+            Busy::Behind,
+            Busy::QueueFull { queued: 1 },
+            Busy::QueueLarge { bytes: 1 },
+        ];
+        let all = all.map(RequestError::Busy).into_iter();
+        let all = all.chain([RequestError::NotWritten { why: "it was restarted".to_owned() }]);
+        let all =
+            all.map(ApiError::from).chain([not_serving(None).with_outcome(Written::NotWritten)]);
+        let mut reasons = std::collections::BTreeSet::new();
+        for told in all {
+            let fact = |name| told.facts.iter().find(|(known, _)| *known == name);
+            let Some((_, Fact::Text(reason))) = fact("reason") else { panic!("{told:?}") };
+            assert_eq!((told.code, told.is_retryable), (ErrorCode::Busy, true));
+            assert_eq!(told.outcome, Some(Written::NotWritten), "{reason}");
+            assert!(told.retry_after.is_some(), "{reason}");
+            let has_progress = fact("done").is_some() && fact("total").is_some();
+            assert_eq!(has_progress, reason == "actualizing", "{reason}");
+            reasons.insert(reason.clone());
+        }
+        assert!(reasons.iter().map(String::as_str).eq(BUSY_REASONS.iter().copied()), "{reasons:?}");
+    }
+
+    #[test]
+    fn unknown_outcome_has_a_code_of_its_own_and_can_be_sent_again() {
+        let told =
+            ApiError::from(RequestError::Unknown { why: "the store has stopped".to_owned() });
+        assert_eq!((told.code, told.status().as_u16()), (ErrorCode::OutcomeUnknown, 503));
+        assert_eq!((told.is_retryable, told.outcome), (true, Some(Written::Unknown)));
+        assert!(told.message.contains("with the same key"), "{told:?}");
+    }
 }

@@ -47,6 +47,7 @@ fn handler(method: &Method) -> MethodRouter<Arc<Context>> {
         MethodId::CreateApp => on(verb, apps::create),
         MethodId::ListApps => on(verb, apps::list),
         MethodId::GetApp => on(verb, apps::get),
+        MethodId::ChangeApp => on(verb, apps::change),
         MethodId::GetDefinitions => on(verb, definitions::get),
         MethodId::DefineKind => on(verb, definitions::kind),
         MethodId::DefineSequence => on(verb, definitions::sequence),

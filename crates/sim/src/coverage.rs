@@ -56,7 +56,6 @@ pub(crate) const ALL: &[&str] = &[
     "covered_unknown_sequence",
     "covered_value_mismatch",
     "covered_version_mismatch",
-    "covered_not_found",
     "covered_definition_refused",
     "covered_declaration_refused",
     // What is not decided.
@@ -91,6 +90,8 @@ pub(crate) const ALL: &[&str] = &[
     "covered_repetition",
     // What partitions tell each other.
     "covered_definition_among_commands",
+    "covered_key_limit_set",
+    "covered_key_limit_removed",
     "covered_delivery_repeated",
     "covered_delivery_cut_off",
     // What goes wrong.

@@ -176,13 +176,7 @@ impl Client {
     /// Sends an old command again: it must get the same bytes, and be told that it is known.
     fn repeat(&mut self, door: &mut Door, index: usize, progress: &Progress) -> Result<()> {
         let (asked, first) = self.history.acknowledged.get(index).context("it was acknowledged")?;
-        // A workspace that has a name has an id too, under which the key is known as well.
-        let mut by_id = asked.clone();
-        if index.is_multiple_of(2) {
-            let receipt: Value = serde_json::from_slice(first)?;
-            by_id.workspace = receipt["workspace_id"].to_string();
-        }
-        match ask(door, &by_id, &mut self.history.counts, progress)? {
+        match ask(door, asked, &mut self.history.counts, progress)? {
             Answer::Receipt { bytes, is_repeated } => {
                 let (first, now) = (text(first), text(&bytes));
                 let place = asked.place();

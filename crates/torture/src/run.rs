@@ -181,7 +181,7 @@ impl<'a> Run<'a> {
         ensure!(have_ended, "a follower has not seen the last event within {PATIENCE:?}");
         for follower in std::mem::take(&mut self.followers) {
             let seen = join(follower)?;
-            followers::check(door, &logs, &seen)?;
+            followers::check(&logs, &seen)?;
             self.summary.followed += seen.events.len();
         }
         Ok(())

@@ -14,6 +14,8 @@ pub enum Definition {
     Sequence(SequenceDefinition),
     /// A kind of records.
     Record(RecordDefinition),
+    /// Another limit of idempotency keys for each partition; `None` for no limit.
+    KeyLimit(Option<u64>),
 }
 
 /// Everything that is defined for an app.
@@ -33,7 +35,7 @@ pub struct Definitions {
     pub unknown: Unknown,
 }
 
-/// What is settled when an app is created.
+/// What is settled when an app is created. Only `keys_max` may change later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppSettings {
     /// Its name.
@@ -48,8 +50,8 @@ pub struct AppSettings {
     pub trust_level: TrustLevel,
     /// How long idempotency keys are kept.
     pub retention: Retention,
-    /// How many of them a partition keeps at most.
-    pub keys_max: u64,
+    /// How many of them a partition keeps at most; `None` for no limit.
+    pub keys_max: Option<u64>,
     /// What its commands may hold.
     pub limits: CommandLimits,
 }

@@ -139,8 +139,8 @@ pub enum DefineRequest {
         trust_level: TrustLevel,
         /// How long idempotency keys are kept.
         retention: Retention,
-        /// How many of them a partition keeps at most.
-        keys_max: u64,
+        /// How many of them a partition keeps at most; `None` for no limit.
+        keys_max: Option<u64>,
         /// What its commands may hold.
         limits: CommandLimits,
     },
@@ -172,5 +172,10 @@ pub enum DefineRequest {
         class: RecordClass,
         /// Whether a workspace has at most one.
         singleton: bool,
+    },
+    /// Another limit of idempotency keys for an app that is there.
+    KeyLimit {
+        /// How many a partition keeps at most; `None` for no limit.
+        keys_max: Option<u64>,
     },
 }

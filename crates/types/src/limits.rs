@@ -111,7 +111,8 @@ pub const SEQUENCES_MAX: usize = 4096;
 /// Longest finite retention of idempotency keys: ten years, in milliseconds.
 pub const RETENTION_MS_MAX: u64 = 10 * 366 * 24 * 60 * 60 * 1000;
 
-/// Idempotency keys that a partition may be set to keep.
+/// Highest limit of idempotency keys that an app may set for its partitions. Without one there is
+/// no limit.
 pub const KEYS_MAX: u64 = 1_000_000_000;
 
 /// The first workspace id that belongs to a name; those below are chosen by callers.

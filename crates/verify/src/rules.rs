@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use seriatim_core::SYSTEM_APP;
 use seriatim_sequencer::{Format, RecordIds, Sequences, UtcOffset, built_in};
+use seriatim_types::limits::KEYS_MAX;
 use seriatim_types::{
     AppId, Definition, Definitions, KindId, Name, Number, PartitionOffset, PartitionRef,
     RecordClass, RecordDefinition, RecordIdScheme, Reset, Retention, SequenceId, Time, Unknown,
@@ -78,7 +79,7 @@ impl App {
 
 /// Takes a step, if it can follow.
 fn take(definitions: &mut Definitions, step: &Definition) -> Result<(), &'static str> {
-    let Definitions { version, kinds, sequences, records, .. } = definitions;
+    let Definitions { version, app, kinds, sequences, records, .. } = definitions;
     match step {
         Definition::App(_) => return Err("the app itself is defined once"),
         Definition::Kind(kind) => {
@@ -114,6 +115,13 @@ fn take(definitions: &mut Definitions, step: &Definition) -> Result<(), &'static
                 return Err("a kind of records has a new name and the next fixed id");
             }
             records.push(record.clone());
+        }
+        Definition::KeyLimit(keys_max) => {
+            let is_possible = keys_max.is_none_or(|max| (1..=KEYS_MAX).contains(&max));
+            if app.keys_max == *keys_max || !is_possible {
+                return Err("a limit of keys is another one, and one that can be");
+            }
+            app.keys_max = *keys_max;
         }
     }
     *version = version.saturating_add(1);
@@ -279,5 +287,32 @@ impl SequenceRule {
     pub(crate) fn shows(&self, number: Number, time: Time, text: &str) -> bool {
         let year = self.utc_offset.year_of(time);
         self.formats.iter().any(|format| format.show(number, year) == text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim_core::system_settings;
+
+    use super::*;
+
+    #[test]
+    fn limit_of_keys_is_another_one_and_one_that_can_be() {
+        let at = |offset| PartitionOffset::new(offset).unwrap();
+        let first = Definition::App(system_settings());
+        let mut app = App::new(WorkspaceId(1), at(1), &first).unwrap();
+        for (keys_max, can_follow) in [
+            (None, false),
+            (Some(7), true),
+            (Some(7), false),
+            (Some(0), false),
+            (Some(KEYS_MAX + 1), false),
+            (Some(KEYS_MAX), true),
+            (None, true),
+        ] {
+            let stepped = app.step(at(2), &Definition::KeyLimit(keys_max));
+            assert_eq!(stepped.is_ok(), can_follow, "{keys_max:?}");
+        }
+        assert_eq!((app.latest.version, app.latest.app.keys_max), (4, None));
     }
 }

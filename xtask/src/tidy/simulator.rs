@@ -26,6 +26,7 @@ const WORDS: &[(&str, &str)] = &[
     ("Busy::Behind.into()", ORDER),
     ("\"BUSY\"", ANSWER),
     ("\"PARTITION_STOPPED\"", ANSWER),
+    ("\"OUTCOME_UNKNOWN\"", ANSWER),
 ];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {

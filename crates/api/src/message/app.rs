@@ -19,7 +19,7 @@ pub struct App {
     /// How long an idempotency key is kept: `90m`, `24h`, `7d` or `forever`.
     pub idempotency_retention: String,
     /// How many keys a partition keeps at most; `null` for no limit.
-    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub idempotency_keys_max: Option<u64>,
 }
 
@@ -47,7 +47,7 @@ pub struct NewApp {
     pub idempotency_retention: Option<String>,
     /// How many keys a partition keeps at most; `null` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    #[schemars(with = "Option<u64>", range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(with = "Option<u64>", range(min = 1, max = 1_000_000_000))]
     pub idempotency_keys_max: Option<Option<u64>>,
 }
 
@@ -56,7 +56,7 @@ pub struct NewApp {
 #[schemars(deny_unknown_fields, extend("required" = ["idempotency_keys_max"]))]
 pub struct AppChange {
     /// How many keys a partition keeps at most; `null` for no limit.
-    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
     pub idempotency_keys_max: Option<u64>,
 }
 
@@ -101,7 +101,7 @@ impl From<&types::AppSettings> for App {
                 types::TrustLevel::Two => 2,
             },
             idempotency_retention: retention(settings.retention),
-            idempotency_keys_max: Some(settings.keys_max),
+            idempotency_keys_max: settings.keys_max,
         }
     }
 }

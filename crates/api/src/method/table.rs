@@ -6,8 +6,8 @@ use super::parameter::{LIMIT_DEFAULT, LIMIT_MAX, WAIT_MS_MAX, from, whole};
 use super::{Answer, AnswerBody, Message, Method, Parameter, RequestBody, Takes, Verb};
 use crate::code::ErrorCode::{self, *};
 use crate::message::{
-    App, Apps, ClientState, ClockAccepted, CommandDocument, Consistency, Declared, Defined,
-    Definitions, Empty, Entity, Events, Head, InclusionProof, Live, NewApp, NewRecordKind,
+    App, AppChange, Apps, ClientState, ClockAccepted, CommandDocument, Consistency, Declared,
+    Defined, Definitions, Empty, Entity, Events, Head, InclusionProof, Live, NewApp, NewRecordKind,
     NewSequence, NewWorkspace, Partitions, Ready, Receipt, Record, Records, Restarted,
     SequenceState, Version,
 };
@@ -39,8 +39,8 @@ macro_rules! methods {
 
 // Examples of messages. They belong together: one shop, whose till has issued an invoice.
 
-const APP_EXAMPLE: &str = r#"{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":10000000}"#;
-const APPS_EXAMPLE: &str = r#"{"apps":[{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":10000000}]}"#;
+const APP_EXAMPLE: &str = r#"{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":null}"#;
+const APPS_EXAMPLE: &str = r#"{"apps":[{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":null}]}"#;
 const SEQUENCE_EXAMPLE: &str = r#"{"kind":"default","ranges":[[1,999999]],"format":"INV-{yyyy}-{n:06}","reset":"yearly","utc_offset":"+01:00"}"#;
 const DEFINITIONS_EXAMPLE: &str = r#"{"version":7,"kinds":[{"name":"default"}],"sequences":[{"name":"invoice","kind":"default","ranges":[[1,999999]],"format":"INV-{yyyy}-{n:06}","reset":"yearly","utc_offset":"+01:00"}],"records":[{"name":"invoice","class":"c","singleton":false}]}"#;
 const DEFINED_EXAMPLE: &str = r#"{"version":7,"changed":true}"#;
@@ -204,6 +204,20 @@ methods! {
         request: None,
         answers: &[ok("The app.", Message::of::<App>(APP_EXAMPLE))],
         errors: &[EVERY, OF_APP, MEMORY, SERVING],
+    }
+    ChangeApp {
+        verb: Verb::Patch,
+        path: "/v1/apps/{app}",
+        summary: "Changes the limit of idempotency keys, at any time. Answered once all partitions have it.",
+        about: "Nothing else of an app can change. `null` removes the limit.",
+        writes: true,
+        streams: false,
+        parts: &[IN_APP],
+        query: &[],
+        headers: &[],
+        request: required(Message::of::<AppChange>(r#"{"idempotency_keys_max":null}"#)),
+        answers: &[ok("The app.", Message::of::<App>(APP_EXAMPLE))],
+        errors: &[EVERY, BODY, OF_APP, SERVING, WRITTEN],
     }
     GetDefinitions {
         verb: Verb::Get,

@@ -54,7 +54,7 @@ pub(crate) fn open_shop(store: Arc<dyn Store>, shop: Shop) -> Result<Node> {
         record_ids: RecordIdScheme::Single,
         trust_level: shop.trust_level,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 100_000_000,
+        keys_max: None,
         limits: CommandLimits::default(),
     };
     let sequence = DefineRequest::Sequence {

@@ -88,7 +88,9 @@ macro_rules! named {
     };
 }
 
-use Kind::{Address, Bytes, Choice, Count, Flag, Folder, Hosts, Retention, Time, TimeOrNone};
+use Kind::{
+    Address, Bytes, Choice, Count, CountOrNone, Flag, Folder, Hosts, Retention, Time, TimeOrNone,
+};
 
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
@@ -213,9 +215,9 @@ pub(super) const TABLE: &[Setting] = settings! {
         "What is checked to be new before it is written: 0 events and new records, 1 events, 2 nothing.";
     apps.retention as "apps.idempotency_retention": Retention,
         "How long a command that is sent again is known by its key.";
-    apps.keys_max as "apps.idempotency_keys_max": Count(1..=KEYS_MAX),
+    apps.keys_max as "apps.idempotency_keys_max": CountOrNone(1..=KEYS_MAX),
         "Keys that a partition keeps at most. At this many, new commands are refused as \
-         KEY_WINDOW_FULL.";
+         KEY_WINDOW_FULL. It can be changed later (`PATCH /v1/apps/{app}`).";
 
     log.format: Choice(|| names(LogFormat::NAMED)),
         "Lines for people, or a JSON object for each.";

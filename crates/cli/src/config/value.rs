@@ -41,6 +41,8 @@ pub(super) enum Kind {
     Time(RangeInclusive<u64>),
     /// A time, or for ever.
     Retention,
+    /// A whole number, or no limit.
+    CountOrNone(RangeInclusive<u64>),
     /// A time in milliseconds, or no limit.
     TimeOrNone(RangeInclusive<u64>),
     /// Yes or no.
@@ -69,8 +71,8 @@ impl Kind {
             Self::Folder => (!text.is_empty()).then(|| Value::Text(text.to_owned())),
             Self::Hosts => hosts(text).map(|hosts| Value::Text(hosts.join(", "))),
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => number(range),
-            Self::TimeOrNone(_) if text == "none" => Some(Value::NoLimit),
-            Self::TimeOrNone(range) => number(range),
+            Self::CountOrNone(_) | Self::TimeOrNone(_) if text == "none" => Some(Value::NoLimit),
+            Self::CountOrNone(range) | Self::TimeOrNone(range) => number(range),
             Self::Flag => text.parse().ok().map(Value::Flag),
             Self::Choice(words) => words().contains(&text).then(|| Value::Text(text.to_owned())),
             Self::Retention if text == "forever" => Some(Value::Forever),
@@ -100,7 +102,9 @@ impl Kind {
             Self::Folder => "any".to_owned(),
             Self::Hosts => "any number of them, or *".to_owned(),
             Self::Count(range) | Self::Bytes(range) | Self::Time(range) => self.span(range),
-            Self::TimeOrNone(range) => format!("{}, or none", self.span(range)),
+            Self::CountOrNone(range) | Self::TimeOrNone(range) => {
+                format!("{}, or none", self.span(range))
+            }
             Self::Flag => "true or false".to_owned(),
             Self::Choice(words) => {
                 let words = words();
@@ -124,7 +128,7 @@ impl Kind {
             Self::Address => "address and port",
             Self::Folder => "folder",
             Self::Hosts => "names with commas between them",
-            Self::Count(_) => "whole number",
+            Self::Count(_) | Self::CountOrNone(_) => "whole number",
             Self::Bytes(_) => "bytes (KiB, MiB, GiB)",
             Self::Time(_) | Self::TimeOrNone(_) | Self::Retention => "time (ms, s, m, h, d)",
             Self::Flag => "yes or no",
@@ -140,6 +144,7 @@ impl Kind {
             | Self::Folder
             | Self::Hosts
             | Self::Count(_)
+            | Self::CountOrNone(_)
             | Self::Flag
             | Self::Choice(_) => &[("", 1)],
         }
@@ -158,7 +163,7 @@ impl fmt::Display for Kind {
             Self::Hosts => {
                 f.write_str("names of hosts without ports, such as db.internal, db.example")
             }
-            Self::Count(_) => write!(f, "a whole number from {range}"),
+            Self::Count(_) | Self::CountOrNone(_) => write!(f, "a whole number from {range}"),
             Self::Bytes(_) => write!(f, "a number of bytes from {range}"),
             Self::Time(_) => write!(f, "a time from {range}, with its unit, such as 30s"),
             Self::Retention | Self::TimeOrNone(_) => {
@@ -279,6 +284,21 @@ impl Field for Option<Duration> {
             Value::NoLimit => None,
             Value::Number(_) | Value::Text(_) | Value::Forever | Value::Flag(_) => {
                 Some(Duration::from_millis(value.number()))
+            }
+        };
+    }
+}
+
+impl Field for Option<u64> {
+    fn value(&self) -> Value {
+        self.map_or(Value::NoLimit, Value::Number)
+    }
+
+    fn take(&mut self, value: Value) {
+        *self = match value {
+            Value::NoLimit => None,
+            Value::Number(_) | Value::Text(_) | Value::Forever | Value::Flag(_) => {
+                Some(value.number())
             }
         };
     }

@@ -19,7 +19,7 @@ partitions             1
 record ids             single
 trust level            0
 idempotency retention  24h
-idempotency keys max   10000000
+idempotency keys max   -
 created                true
 ",
     ),
@@ -73,7 +73,7 @@ created       true
         &["app", "list"],
         "\
 NAME  PARTITIONS  RECORD IDS  TRUST LEVEL  RETENTION  KEYS MAX
-shop  1           single      0            24h        10000000
+shop  1           single      0            24h        -
 ",
     ),
     (
@@ -292,7 +292,7 @@ fn as_json_every_definition_has_what_http_answers() {
             r#"{"class":"c"}"#,
         ),
         (
-            &["workspace", "declare", "shop", "017", "default"],
+            &["workspace", "declare", "shop", "17", "default"],
             "workspaces/17",
             r#"{"kind":"default"}"#,
         ),
@@ -357,14 +357,18 @@ fn a_log_is_followed_event_by_event() {
 
 /// `017` is 17: what consists of digits is an id.
 #[test]
-fn digits_are_the_id_of_a_workspace() {
+fn digits_are_the_id_of_a_workspace_and_have_no_zeros_in_front() {
     let (_folder, dev) = shop();
-    let declared = dev.run(&["workspace", "declare", "shop", "017", "default"]).ok();
+    let declared = dev.run(&["workspace", "declare", "shop", "17", "default"]).ok();
     assert!(declared.starts_with("workspace     17\nworkspace id  17\n"), "{declared}");
     assert!(
-        dev.run(&["submit", "shop", "017", "X"]).ok().starts_with("workspace         17 (id 17)")
+        dev.run(&["submit", "shop", "17", "X"]).ok().starts_with("workspace         17 (id 17)")
     );
     assert!(dev.run(&["log", "read", "shop", "17"]).ok().contains("  17  "));
+    for text in ["017", "1099511627776"] {
+        let said = dev.run(&["submit", "shop", text, "X"]).failed(3);
+        assert!(said.contains("INVALID_ARGUMENT") && said.contains(text), "{said}");
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use seriatim_codec::{
     decode_outbox_key, decode_record_of_kind_key, decode_workspace_log_key, encode_number,
     event_key, expiry_key, outbox_key, record_of_kind_key, workspace_log_key,
 };
-
+use seriatim_storage::faulty::Dice;
 use seriatim_types::{Time, WorkspaceId};
 
 use crate::samples::{self, Sample};
@@ -28,25 +28,25 @@ fn damaged_entries_definitions_keys_and_pointers_are_errors_or_other_values() {
 
 #[test]
 fn random_bytes_are_errors_or_values() {
-    let mut random = SplitMix64(3);
+    let mut dice = Dice::new(3);
     let samples = samples::all();
     for _ in 0..20_000 {
-        let sample = random.one_of(&samples);
+        let sample = one_of(&mut dice, &samples);
         // Nearly all would fail at the version.
-        let bytes = (0..random.below(40)).map(|_| random.byte());
+        let bytes = (0..dice.index_below(40)).map(|_| byte(&mut dice));
         let bytes: Bytes = std::iter::once(1).chain(bytes).collect();
         check(sample, &bytes);
     }
 }
 
 fn fuzz(seed: u64, samples: &[Sample]) {
-    let mut random = SplitMix64(seed);
+    let mut dice = Dice::new(seed);
     let mut taken = 0_u64;
     for _ in 0..MUTATIONS {
-        let sample = random.one_of(samples);
+        let sample = one_of(&mut dice, samples);
         let mut bytes = sample.bytes.to_vec();
-        for _ in 0..=random.below(3) {
-            mutate(&mut random, &mut bytes, samples);
+        for _ in 0..=dice.index_below(3) {
+            mutate(&mut dice, &mut bytes, samples);
         }
         taken += u64::from(check(sample, &bytes.into()));
     }
@@ -63,20 +63,20 @@ fn check(sample: &Sample, bytes: &Bytes) -> bool {
     again.is_ok()
 }
 
-fn mutate(random: &mut SplitMix64, bytes: &mut Vec<u8>, samples: &[Sample]) {
-    let at = random.below(bytes.len() + 1);
-    let end = (at + 1 + random.below(8)).min(bytes.len());
-    match random.below(8) {
-        0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
-        1 if at < bytes.len() => bytes[at] = *random.one_of(&[0, 1, 0x0a, 0x7f, 0x80, 0xff]),
+fn mutate(dice: &mut Dice, bytes: &mut Vec<u8>, samples: &[Sample]) {
+    let at = dice.index_below(bytes.len() + 1);
+    let end = (at + 1 + dice.index_below(8)).min(bytes.len());
+    match dice.index_below(8) {
+        0 if at < bytes.len() => bytes[at] ^= 1 << dice.index_below(8),
+        1 if at < bytes.len() => bytes[at] = *one_of(dice, &[0, 1, 0x0a, 0x7f, 0x80, 0xff]),
         2 if at < bytes.len() => bytes[at] = bytes[at].wrapping_add(1),
-        3 => bytes.insert(at, random.byte()),
+        3 => bytes.insert(at, byte(dice)),
         4 => drop(bytes.drain(at..end)),
         5 => bytes.extend_from_within(at..end),
         6 => {
-            let other = &random.one_of(samples).bytes;
-            let from = random.below(other.len());
-            let to = (from + random.below(40)).min(other.len());
+            let other = &one_of(dice, samples).bytes;
+            let from = dice.index_below(other.len());
+            let to = (from + dice.index_below(40)).min(other.len());
             drop(bytes.splice(at..end, other[from..to].iter().copied()));
         }
         _ => bytes.truncate(at),
@@ -144,27 +144,10 @@ fn prefix_of(key: &[u8]) -> PartitionPrefix {
     PartitionPrefix::split(key).unwrap().0
 }
 
-/// Steele, Lea and Flood: a few lines that give the same numbers everywhere.
-struct SplitMix64(u64);
+fn byte(dice: &mut Dice) -> u8 {
+    dice.next_u64().to_le_bytes()[0]
+}
 
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
-    }
-
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
-    }
-
-    fn byte(&mut self) -> u8 {
-        self.next().to_le_bytes()[0]
-    }
-
-    fn one_of<'a, T>(&mut self, items: &'a [T]) -> &'a T {
-        &items[self.below(items.len())]
-    }
+fn one_of<'a, T>(dice: &mut Dice, items: &'a [T]) -> &'a T {
+    &items[dice.index_below(items.len())]
 }

@@ -25,6 +25,11 @@ fn the_golden_file_of_entries_still_holds() {
 }
 
 #[test]
+fn the_golden_file_of_key_limits_still_holds() {
+    check(&samples::key_limits(), include_str!("../../golden/key_limits.txt"));
+}
+
+#[test]
 fn the_golden_file_of_pointers_still_holds() {
     let pointer = OutboxPointer { event: offset(101), change: 7 };
     let now = [

@@ -109,7 +109,10 @@ fn what_a_later_version_added_is_kept_or_refused_but_never_lost() {
     let origin = [origin.concat(), varint(6, 1)].concat();
     assert_eq!(error::<Event>(&event_with(10, &origin)), refused("Origin", 6));
     assert_eq!(error::<Entry>(&stored(&[bytes(8, b"")])), refused("Entry", 8), "a body");
-    assert_eq!(error::<Definition>(&stored(&[bytes(5, b"")])), refused("Definition", 5));
+    assert_eq!(error::<Definition>(&stored(&[bytes(6, b"")])), refused("Definition", 6));
+    // As a build from before reads an app without a limit of keys, whose field it does not know.
+    let app = [bytes(1, b"a"), varint(4, 1), bytes(8, b""), varint(10, 1)].concat();
+    assert_eq!(error::<Definition>(&stored(&[bytes(1, &app)])), refused("AppSettings", 10));
     let delivery = [bytes(1, b""), bytes(4, b"")].concat();
     assert_eq!(error::<Entry>(&stored(&[bytes(5, &delivery)])), refused("Delivery", 4));
     let tick = [bytes(4, b""), varint(8, 1)];
@@ -216,6 +219,21 @@ fn the_rules_hold_for_entries_and_definitions_too() {
     let singleton = [bytes(1, b"n"), varint(2, 1), varint(3, 2)].concat();
     let define = [bytes(1, b"app"), bytes(5, &singleton)].concat();
     assert_eq!(error::<Entry>(&stored(&[bytes(7, &define)])), not("DefineRecord", 3, "0 or 1"));
+
+    let limit = |fields: &[Vec<u8>]| {
+        let step = error::<Definition>(&stored(&[bytes(5, &fields.concat())]));
+        let define = [bytes(1, b"app"), bytes(6, &fields.concat())].concat();
+        assert_eq!(step, error::<Entry>(&stored(&[bytes(7, &define)])), "a step and its request");
+        step
+    };
+    assert_eq!(limit(&[varint(1, 9)]), "");
+    assert_eq!(limit(&[varint(2, 1)]), "");
+    let both = not("KeyLimit", 2, "without a limit of keys");
+    assert_eq!(limit(&[varint(1, 9), varint(2, 1)]), both);
+    assert_eq!(limit(&[varint(2, 2)]), not("KeyLimit", 2, "0 or 1"));
+    let app = [bytes(1, b"a"), varint(4, 1), varint(7, 9), bytes(8, b""), varint(9, 1)].concat();
+    let both = not("AppSettings", 9, "without a limit of keys");
+    assert_eq!(error::<Definition>(&stored(&[bytes(1, &app)])), both);
 
     let app = [bytes(1, b"a"), varint(4, 1), bytes(8, b"")].concat();
     let kinds = |ids: [u64; 2]| {

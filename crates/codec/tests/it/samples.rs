@@ -84,8 +84,42 @@ pub(crate) fn entries() -> Vec<Sample> {
     ]
 }
 
+/// Limits of keys that can be changed, and apps that have none.
+pub(crate) fn key_limits() -> Vec<Sample> {
+    let forever = Retention::Forever;
+    let settings = AppSettings {
+        keys_max: None,
+        ..app_settings(RecordIdScheme::Single, TrustLevel::Zero, forever)
+    };
+    let definitions = Definitions { app: settings.clone(), ..all_definitions() };
+    let changes = vec![Change::Define(Box::new(Definition::KeyLimit(Some(1_000))))];
+    let event = Event { name: name("KeyLimitChanged"), changes, ..system_event() };
+    let define = |request| Entry {
+        time: Time(1_763_208_000_000),
+        body: Body::Define(Define { app: name("shop"), request }),
+    };
+    let DefineRequest::App { partitions, record_ids, trust_level, retention, limits, .. } =
+        define_app()
+    else {
+        unreachable!("it makes an app")
+    };
+    let keys_max = None;
+    let new_app =
+        DefineRequest::App { partitions, record_ids, trust_level, retention, keys_max, limits };
+    vec![
+        sample("another limit", &Definition::KeyLimit(Some(1_000))),
+        sample("no limit any more", &Definition::KeyLimit(None)),
+        sample("app without a limit", &Definition::App(settings)),
+        sample("definitions of an app without a limit", &definitions),
+        sample("event of another limit", &event),
+        sample("define an app without a limit", &define(new_app)),
+        sample("define another limit", &define(DefineRequest::KeyLimit { keys_max: Some(1_000) })),
+        sample("define no limit any more", &define(DefineRequest::KeyLimit { keys_max: None })),
+    ]
+}
+
 pub(crate) fn all() -> Vec<Sample> {
-    [events(), rows(), definitions(), entries()].into_iter().flatten().collect()
+    [events(), rows(), definitions(), entries(), key_limits()].into_iter().flatten().collect()
 }
 
 pub(crate) fn prefix() -> PartitionPrefix {
@@ -333,7 +367,7 @@ fn app_settings(
         record_ids,
         trust_level,
         retention,
-        keys_max: 10_000_000,
+        keys_max: Some(10_000_000),
         limits: CommandLimits::default(),
     }
 }
@@ -500,7 +534,7 @@ fn define_app() -> DefineRequest {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Two,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 10_000_000,
+        keys_max: Some(10_000_000),
         limits: CommandLimits::default(),
     }
 }

@@ -139,6 +139,7 @@ pub(crate) fn definition() -> BoxedStrategy<Definition> {
         (name(), kind_id()).prop_map(|(name, id)| Definition::Kind(KindDefinition { name, id })),
         sequence_definition().prop_map(Definition::Sequence),
         record_definition().prop_map(Definition::Record),
+        any::<Option<u64>>().prop_map(Definition::KeyLimit),
     ]
     .boxed()
 }
@@ -326,14 +327,15 @@ fn app_settings() -> BoxedStrategy<AppSettings> {
         .boxed()
 }
 
-type AppChoices = (u16, RecordIdScheme, TrustLevel, Retention, u64, CommandLimits);
+type AppChoices = (u16, RecordIdScheme, TrustLevel, Retention, Option<u64>, CommandLimits);
 
 fn app_choices() -> impl Strategy<Value = AppChoices> {
     let record_ids = prop_oneof![Just(RecordIdScheme::Single), Just(RecordIdScheme::Split)];
     let trust = prop_oneof![Just(TrustLevel::Zero), Just(TrustLevel::One), Just(TrustLevel::Two)];
     let retention =
         prop_oneof![integer().prop_map(Retention::Milliseconds), Just(Retention::Forever)];
-    (any::<u16>(), record_ids, trust, retention, integer(), command_limits())
+    let keys_max = proptest::option::of(integer());
+    (any::<u16>(), record_ids, trust, retention, keys_max, command_limits())
 }
 
 fn command_limits() -> impl Strategy<Value = CommandLimits> {
@@ -484,6 +486,7 @@ fn define_request() -> BoxedStrategy<DefineRequest> {
         ),
         (name(), class(), any::<bool>())
             .prop_map(|(name, class, singleton)| DefineRequest::Record { name, class, singleton }),
+        any::<Option<u64>>().prop_map(|keys_max| DefineRequest::KeyLimit { keys_max }),
     ]
     .boxed()
 }

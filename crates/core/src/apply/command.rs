@@ -2,7 +2,7 @@
 
 use seriatim_planted::{self as planted, Bug};
 use seriatim_sequencer::{Begin, RowsRead};
-use seriatim_types::{Command, KeyRow, Time, WorkspaceId};
+use seriatim_types::{Command, KeyRow, Retention, Time, WorkspaceId};
 
 use super::workspace::find;
 use super::{Decided, begin, commit, keep};
@@ -89,9 +89,12 @@ fn check_admissible(machine: &Machine, time: Time, command: &Command) -> Result<
     if let Some(deadline) = command.deadline.filter(|deadline| time > *deadline) {
         return Err(Refusal::DeadlineExceeded { deadline, time });
     }
-    let max = machine.defined.as_ref().expect("it was just looked at").app().keys_max;
-    if machine.row.keys >= max && !planted::is(Bug::WindowLimitIgnored) {
-        return Err(Refusal::KeyWindowFull { max });
+    let app = machine.defined.as_ref().expect("it was just looked at").app();
+    match app.keys_max.filter(|max| machine.row.keys >= *max) {
+        Some(max) if !planted::is(Bug::WindowLimitIgnored) => {
+            let keys_expire = app.retention != Retention::Forever;
+            Err(Refusal::KeyWindowFull { max, keys_expire })
+        }
+        Some(_) | None => Ok(()),
     }
-    Ok(())
 }

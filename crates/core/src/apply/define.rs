@@ -89,6 +89,7 @@ fn event_name(definition: &Definition) -> Name {
         Definition::Kind(_) => "KindDefined",
         Definition::Sequence(_) => "SequenceDefined",
         Definition::Record(_) => "RecordDefined",
+        Definition::KeyLimit(_) => "KeyLimitChanged",
     };
     Name::new(name).expect("a plain word is a name")
 }

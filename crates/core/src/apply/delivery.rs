@@ -77,7 +77,7 @@ fn take_definition(
             let defined = machine.sequencer.define(sequence.kind, sequence.id, compiled);
             defined.expect("the sequencer has what is defined");
         }
-        Definition::App(_) | Definition::Record(_) => {}
+        Definition::App(_) | Definition::Record(_) | Definition::KeyLimit(_) => {}
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use seriatim_sequencer::Sequences;
 use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
-use seriatim_types::{NUMBER_MAX, Name, WorkspaceId, WorkspaceRef, WorkspaceRow};
+use seriatim_types::{Name, WorkspaceId, WorkspaceRef, WorkspaceRow};
 
 use crate::decide::{Stop, Workspace};
 use crate::home::{SYSTEM_APP, partition_of_id, partition_of_name};
@@ -24,6 +24,11 @@ pub(super) fn find(
     draft: &mut Draft<'_>,
 ) -> Result<Found, Stop> {
     match asked {
+        WorkspaceRef::Id(id) if id.0 >= NAMED_WORKSPACE_FIRST => {
+            let why =
+                format!("{} is not a workspace's own id: from 2^40 on they belong to names", id.0);
+            Err(invalid(why).into())
+        }
         WorkspaceRef::Id(id) => find_by_id(machine, *id, draft),
         WorkspaceRef::Name(name) => find_by_name(machine, name, draft),
     }
@@ -31,15 +36,11 @@ pub(super) fn find(
 
 fn find_by_id(machine: &Machine, id: WorkspaceId, draft: &Draft<'_>) -> Result<Found, Stop> {
     let home = machine.home;
-    let is_here = partition_of_id(id, home.partitions) == home.prefix.partition;
-    if id.0 > NUMBER_MAX || !is_here {
+    if partition_of_id(id, home.partitions) != home.prefix.partition {
         return Err(elsewhere(&id.0).into());
     }
     let row: Option<WorkspaceRow> = draft.read(Some(id), &home.workspace(id))?;
     let is_new = row.is_none();
-    if is_new && id.0 >= NAMED_WORKSPACE_FIRST {
-        return Err(Refusal::NotFound { workspace: id.0 }.into());
-    }
     let workspace = match row {
         Some(row) => Workspace { id, kind: row.kind, name: row.name },
         None => Workspace { id, kind: Sequences::DEFAULT_KIND, name: None },
@@ -70,6 +71,9 @@ fn find_by_name(machine: &Machine, name: &Name, draft: &mut Draft<'_>) -> Result
 }
 
 fn elsewhere(workspace: &dyn std::fmt::Display) -> Refusal {
-    let why = format!("workspace {workspace} does not belong to this partition");
+    invalid(format!("workspace {workspace} does not belong to this partition"))
+}
+
+fn invalid(why: String) -> Refusal {
     Refusal::InvalidArgument { field: "workspace".to_owned(), why }
 }

@@ -6,8 +6,8 @@
 use seriatim_codec::{OutboxPointer, Stored, encode_number};
 use seriatim_sequencer::{Format, Ranges, Singletons, UtcOffset, built_in};
 use seriatim_types::limits::{
-    KEYS_MAX, PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX,
-    SEQUENCES_PER_KIND_MAX, SINGLETONS_MAX, WORKSPACE_KINDS_MAX,
+    PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX, SEQUENCES_PER_KIND_MAX,
+    SINGLETONS_MAX, WORKSPACE_KINDS_MAX,
 };
 use seriatim_types::{
     AppId, AppSettings, CommandLimits, Define, DefineRequest, Definition, Definitions,
@@ -15,7 +15,7 @@ use seriatim_types::{
     Retention, SequenceDefinition, SequenceId,
 };
 
-use super::At;
+use super::{At, key_limit};
 use crate::defined::Defined;
 use crate::effects::Fault;
 use crate::home::Home;
@@ -67,6 +67,7 @@ pub(crate) fn definition_of(
         DefineRequest::Record { name, class, singleton } => {
             record(defined, name, *class, *singleton)
         }
+        DefineRequest::KeyLimit { keys_max } => key_limit::decide(defined.app(), *keys_max),
     }
 }
 
@@ -83,29 +84,24 @@ fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Defini
     }
 }
 
-/// The first setting of an app that two do not share, as it is called over HTTP.
+/// The first setting of an app that two do not share, as it is called over HTTP. The limit of keys is
+/// none of them: it may have been changed since the app was made.
 fn differing(existing: &AppSettings, asked: &AppSettings) -> Option<&'static str> {
-    let AppSettings { app, name, partitions, record_ids, trust_level, retention, keys_max, limits } =
+    let AppSettings { app, name, partitions, record_ids, trust_level, retention, limits, .. } =
         asked;
     let settings = [
         (existing.partitions == *partitions, "partitions"),
         (existing.record_ids == *record_ids, "record_ids"),
         (existing.trust_level == *trust_level, "trust_level"),
         (existing.retention == *retention, "idempotency_retention"),
-        (existing.keys_max == *keys_max, "idempotency_keys_max"),
     ];
     debug_assert_eq!((app, name, limits), (&existing.app, &existing.name, &existing.limits));
     settings.into_iter().find(|(is_same, _)| !is_same).map(|(_, setting)| setting)
 }
 
 pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
-    let between = |field: &str, value: u64, max: u64| {
-        let why = format!("{value} does not lie between 1 and {max}");
-        let refusal = Refusal::InvalidArgument { field: field.to_owned(), why };
-        if (1..=max).contains(&value) { Ok(()) } else { Err(refusal) }
-    };
     between("partitions", u64::from(settings.partitions), u64::from(PARTITIONS_MAX))?;
-    between("idempotency_keys_max", settings.keys_max, KEYS_MAX)?;
+    key_limit::check(settings.keys_max)?;
     if let Retention::Milliseconds(ms) = settings.retention {
         between("idempotency_retention", ms, RETENTION_MS_MAX)?;
     }
@@ -124,6 +120,13 @@ pub(crate) fn check_settings(settings: &AppSettings) -> Result<(), Refusal> {
     limits
         .into_iter()
         .try_for_each(|(field, asked, most)| between(field, u64::from(asked), u64::from(most)))
+}
+
+/// A setting that is at least 1.
+pub(super) fn between(field: &str, value: u64, max: u64) -> Result<(), Refusal> {
+    let why = format!("{value} does not lie between 1 and {max}");
+    let refusal = Refusal::InvalidArgument { field: field.to_owned(), why };
+    if (1..=max).contains(&value) { Ok(()) } else { Err(refusal) }
 }
 
 fn kind(defined: &Defined, name: &Name) -> Result<Option<Definition>, Refusal> {
@@ -214,7 +217,10 @@ pub(super) fn evolve(
     let row = home.app(at.workspace);
     let defined = match definition {
         Definition::App(settings) => Defined::new(settings.clone()),
-        Definition::Kind(_) | Definition::Sequence(_) | Definition::Record(_) => {
+        Definition::Kind(_)
+        | Definition::Sequence(_)
+        | Definition::Record(_)
+        | Definition::KeyLimit(_) => {
             let plain: Option<Definitions> = draft.read(Some(at.workspace), &row)?;
             let plain = plain.ok_or_else(|| at.unfounded("it defines something of no app"))?;
             let mut defined = Defined::restore(plain);

@@ -13,6 +13,7 @@ mod create;
 mod define;
 mod delete;
 mod draw;
+mod key_limit;
 mod set;
 mod unset;
 mod update;
@@ -32,6 +33,7 @@ use crate::home::Home;
 use crate::rows::{Draft, Unreadable};
 
 pub(crate) use define::{check_settings, definition_of, outbox_targets};
+pub(crate) use key_limit::contradiction as key_limit_contradiction;
 
 /// The event that a change belongs to.
 #[derive(Debug, Clone, Copy)]

@@ -72,9 +72,9 @@ pub(super) fn check(
     key: &EntityKey,
     row: Option<&EntityRow>,
 ) -> Result<(), Refusal> {
-    let current = || {
-        let value = |row: &EntityRow| CurrentValue::Entity(row.value.clone());
-        row.map(|row| Current { version: row.version, value: value(row) })
+    let current = |row: &EntityRow| {
+        let value = CurrentValue::Entity(row.value.clone());
+        Current { version: row.version, value }
     };
     let key = || key.clone();
     let is_other = |row: &EntityRow, expected: u64| match planted::is(Bug::VersionAtLeast) {
@@ -86,21 +86,18 @@ pub(super) fn check(
         false => row.value != *expected,
     };
     match (condition, row) {
-        (Some(Condition::Exists), None) => Err(Refusal::KeyNotFound { key: key() }),
-        (Some(Condition::Absent), Some(_)) => {
-            let current = current().expect("there is one");
-            Err(Refusal::KeyExists { key: key(), current })
+        (Some(Condition::Exists | Condition::Version(_) | Condition::Value(_)), None) => {
+            Err(Refusal::KeyNotFound { key: key() })
         }
-        (Some(Condition::Version(expected)), row)
-            if row.is_none_or(|row| is_other(row, *expected)) =>
-        {
+        (Some(Condition::Absent), Some(row)) => {
+            Err(Refusal::KeyExists { key: key(), current: current(row) })
+        }
+        (Some(Condition::Version(expected)), Some(row)) if is_other(row, *expected) => {
             let subject = Subject::Entity(key());
-            Err(Refusal::VersionMismatch { subject, current: current() })
+            Err(Refusal::VersionMismatch { subject, current: current(row) })
         }
-        (Some(Condition::Value(expected)), row)
-            if row.is_none_or(|row| is_other_value(row, expected)) =>
-        {
-            Err(Refusal::ValueMismatch { key: key(), current: current() })
+        (Some(Condition::Value(expected)), Some(row)) if is_other_value(row, expected) => {
+            Err(Refusal::ValueMismatch { key: key(), current: current(row) })
         }
         (None | Some(_), _) => Ok(()),
     }

@@ -60,7 +60,7 @@ pub(super) fn existing(
     let row = deciding.record(draft, id)?.ok_or(Refusal::RecordNotFound { id: asked })?;
     if if_version.is_some_and(|expected| expected != row.version) {
         let (version, value) = (row.version, CurrentValue::Record(row.fields));
-        let (subject, current) = (Subject::Record(id), Some(Current { version, value }));
+        let (subject, current) = (Subject::Record(id), Current { version, value });
         return Err(Refusal::VersionMismatch { subject, current }.into());
     }
     Ok((id, row))

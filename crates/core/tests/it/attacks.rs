@@ -4,6 +4,7 @@ use seriatim_codec::Stored;
 use seriatim_core::{CommandOutcome, Fault, Machine, Outcome, Refusal, Rows, StepError};
 use seriatim_sequencer::{RowsRead, Settings};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, name};
+use seriatim_types::limits::KEYS_MAX;
 use seriatim_types::{
     AppId, AppSettings, Body, Change, CommandLimits, DefineRequest, Definition, Filler, Hole,
     KindDefinition, KindId, PartitionRow, RecordClass, RecordDefinition, Reset, Retention,
@@ -150,10 +151,11 @@ fn a_definition_that_cannot_have_been_made_stops_the_partition() {
     let empty = seriatim_testkit::core::Node::new(APP, Settings::default());
     let node = System::with_partitions(1).partition(0);
     let app = node.machine().defined().unwrap().app().clone();
-    let apps: [fn(&mut AppSettings); 3] = [
+    let apps: [fn(&mut AppSettings); 4] = [
         |app| app.partitions = 0,
         |app| app.app = AppId(2),
         |app| app.retention = Retention::Milliseconds(0),
+        |app| app.keys_max = Some(0),
     ];
     for change in apps {
         let mut app = app.clone();
@@ -185,6 +187,9 @@ fn a_definition_that_cannot_have_been_made_stops_the_partition() {
         sequence(2, 0),
         sequence(257, 0),
         singleton(200_001),
+        Definition::KeyLimit(Some(0)),
+        Definition::KeyLimit(Some(KEYS_MAX + 1)),
+        Definition::KeyLimit(app.keys_max),
     ];
     for step in steps {
         check_unfounded(&fault(&node, 2, step));

@@ -85,7 +85,7 @@ struct App {
     record_ids: RecordIdScheme,
     trust_level: TrustLevel,
     retention: Retention,
-    keys_max: u64,
+    keys_max: Option<u64>,
     limits: CommandLimits,
 }
 
@@ -98,7 +98,7 @@ fn with(change: impl Fn(&mut App)) -> DefineRequest {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(1000),
-        keys_max: 100,
+        keys_max: Some(100),
         limits: CommandLimits::default(),
     };
     change(&mut app);
@@ -158,17 +158,19 @@ fn an_app_is_created_once_and_stays_as_it_is() {
     assert_eq!(system.define("shop", with(|_| ())), defined(1, 1));
     let before = state(&system.node);
     assert_eq!(system.define("shop", with(|_| ())), same(1, 1));
-    let others: [(Different<'_>, &str); 5] = [
+    let others: [(Different<'_>, &str); 4] = [
         (&|app| app.partitions = 2, "partitions"),
         (&|app| app.record_ids = RecordIdScheme::Split, "record_ids"),
         (&|app| app.trust_level = TrustLevel::One, "trust_level"),
         (&|app| app.retention = Retention::Forever, "idempotency_retention"),
-        (&|app| app.keys_max = 101, "idempotency_keys_max"),
     ];
     for (other, setting) in others {
         let refused = refusal(system.define("shop", with(other)));
         assert_eq!(refused, Refusal::AppExists { setting });
     }
+    // The limit of keys can be changed, so it says nothing about whether it is the same app.
+    assert_eq!(system.define("shop", with(|app| app.keys_max = Some(101))), same(1, 1));
+    assert_eq!(system.define("shop", with(|app| app.keys_max = None)), same(1, 1));
     // Limits cannot be asked for over HTTP. A release with others must still find the app the same.
     assert_eq!(system.define("shop", with(|app| app.limits.fields = 7)), same(1, 1));
     assert_eq!(state(&system.node), before);
@@ -192,8 +194,8 @@ fn settings_lie_within_their_limits() {
     let bad: [(&str, Different<'_>); 17] = [
         ("partitions", &|app| app.partitions = 0),
         ("partitions", &|app| app.partitions = PARTITIONS_MAX + 1),
-        ("idempotency_keys_max", &|app| app.keys_max = 0),
-        ("idempotency_keys_max", &|app| app.keys_max = KEYS_MAX + 1),
+        ("idempotency_keys_max", &|app| app.keys_max = Some(0)),
+        ("idempotency_keys_max", &|app| app.keys_max = Some(KEYS_MAX + 1)),
         ("idempotency_retention", &|app| app.retention = Retention::Milliseconds(0)),
         ("idempotency_retention", &|app| {
             app.retention = Retention::Milliseconds(RETENTION_MS_MAX + 1)
@@ -213,15 +215,67 @@ fn settings_lie_within_their_limits() {
     for (field, change) in bad {
         assert_eq!(invalid_field(System::new().define("shop", with(change))), field);
     }
-    let edges: [Different<'_>; 4] = [
+    let edges: [Different<'_>; 5] = [
         &|app| app.partitions = PARTITIONS_MAX,
-        &|app| app.keys_max = KEYS_MAX,
+        &|app| app.keys_max = Some(KEYS_MAX),
+        &|app| app.keys_max = None,
         &|app| app.retention = Retention::Milliseconds(RETENTION_MS_MAX),
         &|app| app.limits.events = 1,
     ];
     for change in edges {
         assert_eq!(System::new().define("shop", with(change)), defined(1, 1));
     }
+}
+
+fn limit(keys_max: Option<u64>) -> DefineRequest {
+    DefineRequest::KeyLimit { keys_max }
+}
+
+#[test]
+fn limit_of_keys_is_raised_lowered_and_removed_in_versions_like_all_definitions() {
+    let mut system = System::with_partitions(2);
+    let steps = [
+        (limit(Some(100)), same(1, 1)),
+        (limit(Some(101)), defined(1, 2)),
+        (limit(Some(101)), same(1, 2)),
+        (limit(Some(1)), defined(1, 3)),
+        (limit(None), defined(1, 4)),
+        (limit(None), same(1, 4)),
+        (limit(Some(KEYS_MAX)), defined(1, 5)),
+        (kind("depot"), defined(1, 6)),
+    ];
+    for (request, expected) in steps {
+        assert_eq!(system.define("shop", request.clone()), expected, "{request:?}");
+    }
+    for partition in 0..2 {
+        let node = system.partition(partition);
+        let defined = node.machine().defined().unwrap();
+        assert_eq!((defined.plain().version, defined.app().keys_max), (6, Some(KEYS_MAX)));
+        assert!(defined.kind(&name("depot")).is_some());
+    }
+}
+
+#[test]
+fn limit_of_keys_is_an_event_of_the_system_app() {
+    let mut system = System::with_partitions(1);
+    let effects = system.node.apply(&[define("shop", limit(None))]).remove(0);
+    let [event] = &effects.events[..] else { panic!("{effects:?}") };
+    let changes = [Change::Define(Box::new(Definition::KeyLimit(None)))];
+    assert_eq!((event.name.as_str(), &event.changes[..]), ("KeyLimitChanged", &changes[..]));
+    assert_eq!((event.offset.get(), effects.messages.len()), (2, 1));
+}
+
+#[test]
+fn limit_of_keys_that_no_app_can_have_is_refused() {
+    let mut system = System::with_partitions(1);
+    let before = state(&system.node);
+    for keys_max in [Some(0), Some(KEYS_MAX + 1), Some(u64::MAX)] {
+        assert_eq!(invalid_field(system.define("shop", limit(keys_max))), "idempotency_keys_max");
+    }
+    assert_eq!(refusal(system.define("none", limit(None))), Refusal::AppNotFound);
+    let system_app = refusal(system.define("system", limit(None)));
+    assert!(matches!(system_app, Refusal::PermissionDenied { .. }), "{system_app}");
+    assert_eq!(state(&system.node), before);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use seriatim_codec::Table;
 use seriatim_core::{CommandOutcome, Outcome, Refusal, TickOutcome};
 use seriatim_testkit::core::{Shop, ShopSettings, changes, command};
 use seriatim_types::{
-    Body, ClientId, Command, Key, KeyRow, PartitionOffset, Retention, Tick, Time,
+    Body, ClientId, Command, DefineRequest, Key, KeyRow, PartitionOffset, Retention, Tick, Time,
 };
 
 use crate::world::{WORKSPACE, ask, at, done, receipt, refusal, state};
@@ -17,7 +17,7 @@ const SET: &str = "{'set': {'key': 'k', 'value': 1}}";
 /// A shop that keeps keys for a second, and at most so many.
 fn shop(keys_max: u64) -> Shop {
     let retention = Retention::Milliseconds(RETENTION_MS);
-    Shop::new(ShopSettings { retention, keys_max, ..ShopSettings::default() })
+    Shop::new(ShopSettings { retention, keys_max: Some(keys_max), ..ShopSettings::default() })
 }
 
 fn after(ms: u64) -> Time {
@@ -214,15 +214,6 @@ fn the_same_key_of_another_client_or_in_another_workspace_is_another_command() {
 }
 
 #[test]
-fn a_workspace_has_one_scope_by_its_name_and_by_its_id() {
-    let mut shop = shop(9);
-    let by_name = shop.command("name", changes(DRAW));
-    let id = receipt(shop.outcome(by_name.clone())).workspace;
-    let by_id = command("pos-4", by_name.key, &id.0.to_string(), changes(DRAW));
-    assert_eq!(shop.outcome(by_id), duplicate(1, 1));
-}
-
-#[test]
 fn a_full_window_refuses_new_commands_and_still_answers_repetitions() {
     let mut shop = shop(2);
     let first = ask(&mut shop, DRAW);
@@ -230,11 +221,65 @@ fn a_full_window_refuses_new_commands_and_still_answers_repetitions() {
     done(&mut shop, DRAW);
     let third = ask(&mut shop, DRAW);
     let before = state(&shop.node);
-    assert_eq!(refusal(shop.outcome(third.clone())), Refusal::KeyWindowFull { max: 2 });
-    assert!(refusal(shop.outcome(third)).is_retryable());
+    let full = refusal(shop.outcome(third));
+    assert_eq!(full, Refusal::KeyWindowFull { max: 2, keys_expire: true });
+    assert!(full.is_retryable(), "some expire");
     assert_eq!(shop.outcome(first.clone()), duplicate(1, 1));
     assert_eq!(refusal(shop.outcome(reused(&first))), key_reused(1));
     assert_eq!(state(&shop.node), before);
+}
+
+/// Changes the limit of the shop's keys.
+fn limit(shop: &mut Shop, keys_max: Option<u64>) {
+    let outcome = shop.define(DefineRequest::KeyLimit { keys_max });
+    assert!(matches!(outcome, Ok(Outcome::Define(_))), "{outcome:?}");
+    let defined = shop.node.machine().defined().map(|defined| defined.app().keys_max);
+    assert_eq!(defined, Some(keys_max), "the partition has it");
+}
+
+#[test]
+fn lowered_limit_refuses_new_keys_and_forgets_none_until_it_is_raised_or_removed() {
+    let mut shop = shop(3);
+    let known: Vec<Command> = (0..3).map(|_| ask(&mut shop, DRAW)).collect();
+    for command in &known {
+        receipt(shop.outcome(command.clone()));
+    }
+    limit(&mut shop, Some(1));
+    let new = ask(&mut shop, DRAW);
+    let full = Refusal::KeyWindowFull { max: 1, keys_expire: true };
+    assert_eq!(refusal(shop.outcome(new.clone())), full);
+    for (first, command) in (1..).zip(&known) {
+        assert_eq!(shop.outcome(command.clone()), duplicate(first, 1));
+        assert_eq!(refusal(shop.outcome(reused(command))), key_reused(first));
+    }
+    assert_eq!(kept(&shop), 3);
+    limit(&mut shop, Some(4));
+    receipt(shop.outcome(new));
+    let fifth = ask(&mut shop, DRAW);
+    assert_eq!(refusal(shop.outcome(fifth.clone())).code(), "KEY_WINDOW_FULL");
+    limit(&mut shop, None);
+    receipt(shop.outcome(fifth));
+    done(&mut shop, DRAW);
+    assert_eq!(kept(&shop), 6);
+}
+
+#[test]
+fn window_without_a_limit_is_never_full() {
+    let retention = Retention::Forever;
+    let mut shop = Shop::new(ShopSettings { retention, keys_max: None, ..ShopSettings::default() });
+    (0..300).for_each(|_| drop(done(&mut shop, DRAW)));
+    assert_eq!(kept(&shop), 300);
+}
+
+#[test]
+fn full_window_of_keys_that_never_expire_is_not_to_be_waited_for() {
+    let (retention, keys_max) = (Retention::Forever, Some(1));
+    let mut shop = Shop::new(ShopSettings { retention, keys_max, ..ShopSettings::default() });
+    done(&mut shop, DRAW);
+    let second = ask(&mut shop, DRAW);
+    let full = refusal(shop.outcome(second));
+    assert_eq!(full, Refusal::KeyWindowFull { max: 1, keys_expire: false });
+    assert!(!full.is_retryable());
 }
 
 #[test]

@@ -345,7 +345,6 @@ impl Seen {
         "UNKNOWN_SEQUENCE",
         "UNKNOWN_KIND",
         "PERMISSION_DENIED",
-        "NOT_FOUND",
         "APP_NOT_FOUND",
         "RECORD_NOT_FOUND",
         "APP_EXISTS",
@@ -382,6 +381,8 @@ impl Seen {
         "kind defined",
         "sequence defined",
         "record kind defined",
+        "key limit set",
+        "key limit removed",
     ];
 
     fn add(&mut self, applied: &Applied) {
@@ -442,6 +443,8 @@ fn kind_of(change: &Change) -> &'static str {
             Definition::Kind(_) => "kind defined",
             Definition::Sequence(_) => "sequence defined",
             Definition::Record(_) => "record kind defined",
+            Definition::KeyLimit(Some(_)) => "key limit set",
+            Definition::KeyLimit(None) => "key limit removed",
         },
     }
 }

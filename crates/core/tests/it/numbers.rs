@@ -78,7 +78,7 @@ fn no_refusal_draws_a_number() {
 #[test]
 fn a_full_key_window_draws_no_number() {
     let retention = Retention::Milliseconds(1000);
-    let settings = ShopSettings { retention, keys_max: 1, ..ShopSettings::default() };
+    let settings = ShopSettings { retention, keys_max: Some(1), ..ShopSettings::default() };
     let mut shop = Shop::new(settings);
     done(&mut shop, DRAWS);
     assert_eq!(refused(&mut shop, DRAWS).code(), "KEY_WINDOW_FULL");

@@ -37,8 +37,6 @@ pub(crate) fn refusals(shop: &mut Shop, workspace: &str) -> Vec<(&'static str, B
     };
     with("DEADLINE_EXCEEDED", &|command| Command { deadline: Some(Time(1)), ..command });
     with("OFFSET_MISMATCH", &|command| Command { if_offset: Some(999), ..command });
-    let nowhere = WorkspaceRef::Id(WorkspaceId(1 << 41));
-    with("NOT_FOUND", &|command| Command { workspace: nowhere.clone(), ..command });
     let one = WorkspaceRef::Id(WorkspaceId(1));
     let reused = shop.command("1", changes(CULPRITS[0].1));
     let reused = Command { key: Key(1_u128.to_be_bytes()), ..reused };
@@ -73,8 +71,16 @@ const CULPRITS: [(&str, &str); 12] = [
         "{'set': {'key': 'new', 'value': 1}}, {'set': {'key': 'new', 'value': 1, 'if': 'absent'}}",
     ),
     ("KEY_NOT_FOUND", "{'unset': {'key': 'none', 'if': 'exists'}}"),
-    ("VERSION_MISMATCH", "{'set': {'key': 'none', 'value': 1, 'if': {'version': 1}}}"),
-    ("VALUE_MISMATCH", "{'set': {'key': 'none', 'value': 1, 'if': {'value': 1}}}"),
+    (
+        "VERSION_MISMATCH",
+        "{'set': {'key': 'new', 'value': 1}},
+         {'set': {'key': 'new', 'value': 1, 'if': {'version': 2}}}",
+    ),
+    (
+        "VALUE_MISMATCH",
+        "{'set': {'key': 'new', 'value': 1}},
+         {'set': {'key': 'new', 'value': 1, 'if': {'value': 2}}}",
+    ),
     ("TOO_LARGE", "{'update': {'id': 1, 'fields': {'a': 1, 'b': 2, 'c': 3, 'd': 4}}}"),
 ];
 
@@ -141,7 +147,7 @@ fn a_refusal_moves_only_the_time() {
 /// last stands first.
 fn wrong_from(stage: u32) -> (Shop, Command) {
     let limits = CommandLimits { fields: 4, ..CommandLimits::default() };
-    let keys_max = if stage <= 4 { 1 } else { 9 };
+    let keys_max = Some(if stage <= 4 { 1 } else { 9 });
     let mut shop = Shop::new(ShopSettings { limits, keys_max, ..ShopSettings::default() });
     done(&mut shop, DRAWS);
     let mut json = vec!["{'unset': {'key': 'none', 'if': 'exists'}}"];
@@ -167,7 +173,7 @@ fn wrong_from(stage: u32) -> (Shop, Command) {
 #[test]
 fn of_all_that_is_wrong_the_first_in_the_order_of_stages_is_told() {
     let codes = [
-        "NOT_FOUND",
+        "INVALID_ARGUMENT",
         "IDEMPOTENCY_KEY_REUSED",
         "DEADLINE_EXCEEDED",
         "KEY_WINDOW_FULL",
@@ -287,7 +293,7 @@ fn a_change_sees_what_the_changes_before_it_did() {
     let set = "{'set': {'key': 'k', 'value': 1, 'if': 'absent'}}";
     let unset = "{'unset': {'key': 'k', 'if': {'version': 1}}}";
     done(&mut shop, &format!("{set}, {unset}, {set}, {unset}"));
-    assert_eq!(refused(&mut shop, &format!("{set}, {unset}, {unset}")).code(), "VERSION_MISMATCH");
+    assert_eq!(refused(&mut shop, &format!("{set}, {unset}, {unset}")).code(), "KEY_NOT_FOUND");
 }
 
 #[test]
@@ -303,13 +309,13 @@ fn a_refusal_carries_what_is_there_now() {
     let (key, subject) = (entity_key("k"), Subject::Entity(entity_key("k")));
     let exists = Refusal::KeyExists { key: key.clone(), current: current.clone() };
     assert_eq!(with("'absent'", &mut shop), exists);
-    let version = Refusal::VersionMismatch { subject, current: Some(current.clone()) };
+    let version = Refusal::VersionMismatch { subject, current: current.clone() };
     assert_eq!(with("{'version': 1}", &mut shop), version);
-    let value = Refusal::ValueMismatch { key, current: Some(current) };
+    let value = Refusal::ValueMismatch { key, current };
     assert_eq!(with("{'value': {'left': 4}}", &mut shop), value);
     done(&mut shop, DRAWS);
     let fields = vec![(seriatim_types::FieldName::new("no").unwrap(), "1".into())];
-    let current = Some(Current { version: 1, value: CurrentValue::Record(fields) });
+    let current = Current { version: 1, value: CurrentValue::Record(fields) };
     let subject = Subject::Record(number(200_001));
     let version = Refusal::VersionMismatch { subject, current };
     assert_eq!(refused(&mut shop, "{'delete': {'id': 200001, 'if_version': 2}}"), version);

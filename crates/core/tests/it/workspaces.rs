@@ -114,12 +114,11 @@ fn commands_of_one_batch_for_new_names_find_each_other() {
     let wrong = shop.command("one", changes(REFUSED));
     let mut batch = vec![wrong];
     batch.extend(["one", "two", "one", "two"].map(|text| shop.command(text, changes(SET))));
-    batch.push(shop.command(&NAMED_WORKSPACE_FIRST.to_string(), changes(SET)));
     let batch: Vec<_> = batch.into_iter().map(|it| at(shop.now, Body::Command(it))).collect();
     let mut outcomes = shop.node.apply(&batch).into_iter().map(|effects| effects.outcome);
     refusal(outcomes.next().unwrap());
     let (one, two) = (NAMED_WORKSPACE_FIRST, NAMED_WORKSPACE_FIRST + 1);
-    let expected = [(one, 1), (two, 1), (one, 2), (two, 2), (one, 3)];
+    let expected = [(one, 1), (two, 1), (one, 2), (two, 2)];
     assert!(outcomes.map(place).eq(expected));
     assert_eq!(shop.node.machine().row().names, 2);
 }
@@ -140,21 +139,24 @@ fn a_name_that_is_declared_and_used_in_one_batch_is_one_workspace() {
 }
 
 #[test]
-fn an_id_from_two_to_the_40_on_is_only_good_once_a_name_has_it() {
+fn an_id_from_two_to_the_40_on_is_never_good_also_once_a_name_has_it() {
     let mut shop = Shop::default();
-    let id = NAMED_WORKSPACE_FIRST.to_string();
-    let not_found = Refusal::NotFound { workspace: NAMED_WORKSPACE_FIRST };
-    assert_eq!(refusal(send(&mut shop, &id)), not_found);
-    assert_eq!(refusal(declare(&mut shop, &id, "default")), not_found);
-    drop(send(&mut shop, "name"));
-    assert_eq!(place(send(&mut shop, &id)), (NAMED_WORKSPACE_FIRST, 2));
-    let next = (NAMED_WORKSPACE_FIRST + 1).to_string();
-    assert_eq!(refusal(send(&mut shop, &next)).code(), "NOT_FOUND");
-    let last = NUMBER_MAX.to_string();
-    assert_eq!(refusal(send(&mut shop, &last)).code(), "NOT_FOUND");
-    for beyond in [NUMBER_MAX + 1, u64::MAX] {
-        assert_eq!(refusal(send(&mut shop, &beyond.to_string())).code(), "INVALID_ARGUMENT");
-    }
+    let check = |shop: &mut Shop| {
+        for id in [NAMED_WORKSPACE_FIRST, NAMED_WORKSPACE_FIRST + 1, NUMBER_MAX, u64::MAX] {
+            let refusals = [send(shop, &id.to_string()), declare(shop, &id.to_string(), "default")];
+            for refused in refusals.map(refusal) {
+                let is_workspace = matches!(
+                    &refused,
+                    Refusal::InvalidArgument { field, .. } if field == "workspace"
+                );
+                assert!(is_workspace, "{id}: {refused:?}");
+            }
+        }
+    };
+    check(&mut shop);
+    assert_eq!(place(send(&mut shop, "name")), (NAMED_WORKSPACE_FIRST, 1));
+    check(&mut shop);
+    assert_eq!(place(send(&mut shop, "name")), (NAMED_WORKSPACE_FIRST, 2));
 }
 
 #[test]
@@ -262,10 +264,10 @@ fn the_first_event_of_a_workspace_carries_its_name_and_every_one_its_kind() {
 }
 
 #[test]
-fn a_first_event_by_the_id_of_a_declared_name_carries_the_name_too() {
+fn a_first_event_of_a_declared_name_carries_the_name_too() {
     let mut shop = Shop::default();
     drop(declare(&mut shop, "depot", "warehouse"));
-    drop(send(&mut shop, &NAMED_WORKSPACE_FIRST.to_string()));
+    drop(send(&mut shop, "depot"));
     assert_eq!(last_event(&shop).workspace_name, Some(name("depot")));
     assert_eq!(shop.node.machine().row().names, 1);
 }

@@ -53,6 +53,9 @@ pub(super) fn write_definition(object: &mut Object<'_>, definition: &Definition)
         Definition::Record(record) => {
             object.object("record", |object| write_record(object, record));
         }
+        Definition::KeyLimit(keys_max) => {
+            object.object("key_limit", |object| write_keys_max(object, *keys_max));
+        }
     }
 }
 
@@ -67,7 +70,14 @@ fn write_app(object: &mut Object<'_>, settings: &AppSettings) {
     };
     object.number("trust_level", trust_level);
     object.text("idempotency_retention", &retention(settings.retention));
-    object.number("idempotency_keys_max", settings.keys_max);
+    write_keys_max(object, settings.keys_max);
+}
+
+fn write_keys_max(object: &mut Object<'_>, keys_max: Option<u64>) {
+    match keys_max {
+        Some(max) => object.number("idempotency_keys_max", max),
+        None => object.null("idempotency_keys_max"),
+    }
 }
 
 fn write_sequence(object: &mut Object<'_>, sequence: &SequenceDefinition) {

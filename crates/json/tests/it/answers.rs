@@ -352,7 +352,7 @@ fn settings() -> AppSettings {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 10_000_000,
+        keys_max: Some(10_000_000),
         limits: CommandLimits::default(),
     }
 }
@@ -406,6 +406,8 @@ fn definitions_are_shown_as_they_are_asked_for() {
 fn an_app_is_shown_as_it_can_be_asked_for() {
     let expected = r#"{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":10000000}"#;
     assert_eq!(text(write::app(&settings())), expected);
+    let unlimited = write::app(&AppSettings { keys_max: None, ..settings() });
+    assert_eq!(text(unlimited), expected.replace("10000000", "null"));
     for (retention, shown) in [
         (Retention::Forever, "forever"),
         (Retention::Milliseconds(604_800_000), "168h"),
@@ -445,6 +447,8 @@ fn steps_of_the_definitions_are_changes_of_the_system_app() {
             Definition::Record(record(None)),
             r#"{"record":{"name":"invoice","class":"o","singleton":false}}"#,
         ),
+        (Definition::KeyLimit(Some(7)), r#"{"key_limit":{"idempotency_keys_max":7}}"#),
+        (Definition::KeyLimit(None), r#"{"key_limit":{"idempotency_keys_max":null}}"#),
     ] {
         let body =
             written(&Event { changes: vec![Change::Define(Box::new(definition))], ..event() });

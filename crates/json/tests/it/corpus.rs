@@ -56,7 +56,7 @@ pub(crate) const DOCUMENTS: &[&str] = &[
 
 pub(crate) const APPS: &[&str] = &[
     r#"{"name": "shop"}"#,
-    r#"{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":10000000}"#,
+    r#"{"name":"shop","partitions":4,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":null}"#,
     r#"{"name":"s","partitions":1024,"record_ids":"split","trust_level":2,"idempotency_retention":"forever","idempotency_keys_max":1}"#,
 ];
 

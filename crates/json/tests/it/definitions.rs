@@ -31,7 +31,7 @@ fn an_app_is_its_name_and_what_the_contract_fills_in() {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 10_000_000,
+        keys_max: None,
         limits: CommandLimits::default(),
     };
     for body in &corpus::APPS[..2] {
@@ -43,10 +43,24 @@ fn an_app_is_its_name_and_what_the_contract_fills_in() {
         record_ids: RecordIdScheme::Split,
         trust_level: TrustLevel::Two,
         retention: Retention::Forever,
-        keys_max: 1,
+        keys_max: Some(1),
         limits: CommandLimits::default(),
     };
     assert_eq!(app(corpus::APPS[2]), Ok(other));
+}
+
+#[test]
+fn limit_of_keys_is_a_number_or_null() {
+    for (text, keys_max) in [("null", None), ("1", Some(1)), ("1000000000", Some(1_000_000_000))] {
+        let body = format!(r#"{{"idempotency_keys_max": {text}}}"#);
+        let changed = define::app_change(body.as_bytes());
+        assert_eq!(changed, Ok(DefineRequest::KeyLimit { keys_max }));
+        let defaults = define::AppDefaults { keys_max: Some(7), ..Default::default() };
+        let body = format!(r#"{{"name": "a", "idempotency_keys_max": {text}}}"#);
+        let made = define::app_or(body.as_bytes(), &defaults).map(|define| define.request);
+        let Ok(DefineRequest::App { keys_max: asked, .. }) = made else { panic!("{made:?}") };
+        assert_eq!(asked, keys_max, "null is asked for too, whatever the default is");
+    }
 }
 
 #[test]
@@ -154,6 +168,7 @@ fn records_kinds_and_workspaces_are_read() {
 fn what_is_wrong_with_a_definition_is_said() {
     let workspace = |body: &str| define::workspace(body.as_bytes()).err();
     let kind = |body: &str| define::kind(name("k"), body.as_bytes()).err();
+    let change = |body: &str| define::app_change(body.as_bytes());
     for (refused, sentence) in [
         (app("{}").err(), "name: is required"),
         (
@@ -188,6 +203,19 @@ fn what_is_wrong_with_a_definition_is_said() {
         (
             app(r#"{"name": "a", "idempotency_keys_max": 0}"#).err(),
             "idempotency_keys_max: must be a whole number from 1 to 1000000000, not 0",
+        ),
+        (change("{}").err(), "idempotency_keys_max: is required"),
+        (
+            change(r#"{"idempotency_keys_max": 1000000001}"#).err(),
+            "idempotency_keys_max: must be a whole number from 1 to 1000000000, not 1000000001",
+        ),
+        (
+            change(r#"{"idempotency_keys_max": "none"}"#).err(),
+            "idempotency_keys_max: must be a number, not a string",
+        ),
+        (
+            change(r#"{"idempotency_keys_max": 1, "partitions": 2}"#).err(),
+            "partitions: is not known here: only idempotency_keys_max is",
         ),
         (
             sequence(r#"{"ranges": [[1, 9], [20]]}"#).err(),

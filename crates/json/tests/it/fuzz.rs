@@ -1,10 +1,10 @@
 //! Right documents with a few wrong bytes: nothing panics, and what is taken is taken rightly.
 
 use seriatim_json::{canonical, command, define, header};
+use seriatim_storage::faulty::Dice;
 use seriatim_types::Name;
 
 use crate::corpus;
-use crate::dice::Dice;
 use crate::documents::same;
 use crate::orders::{filled, templates};
 
@@ -60,25 +60,25 @@ const TOKENS: &[&str] = &[
 ];
 
 fn mutate(document: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
-    let at = dice.below(document.len() + 1);
-    let end = (at + 1 + dice.below(8)).min(document.len());
-    match dice.below(7) {
+    let at = dice.index_below(document.len() + 1);
+    let end = (at + 1 + dice.index_below(8)).min(document.len());
+    match dice.index_below(7) {
         0 => document.truncate(at.max(end)),
         1 => drop(document.splice(at..end, [])),
-        2 => drop(document.splice(at..at, TOKENS[dice.below(TOKENS.len())].bytes())),
-        3 => drop(document.splice(at..end, TOKENS[dice.below(TOKENS.len())].bytes())),
+        2 => drop(document.splice(at..at, TOKENS[dice.index_below(TOKENS.len())].bytes())),
+        3 => drop(document.splice(at..end, TOKENS[dice.index_below(TOKENS.len())].bytes())),
         4 => {
             let again = document[at..end].to_vec();
             drop(document.splice(at..at, again));
         }
         5 => {
-            let from = dice.below(other.len());
-            let to = (from + dice.below(40)).min(other.len());
+            let from = dice.index_below(other.len());
+            let to = (from + dice.index_below(40)).min(other.len());
             drop(document.splice(at..end, other[from..to].iter().copied()));
         }
         _ => {
             if let Some(byte) = document.get_mut(at) {
-                *byte ^= 1 << dice.below(8);
+                *byte ^= 1 << dice.index_below(8);
             }
         }
     }
@@ -110,12 +110,12 @@ fn check(bytes: &[u8]) -> bool {
 #[test]
 fn documents_with_wrong_bytes_are_refused_or_mean_what_they_say() {
     let corpus: Vec<&[u8]> = corpus::all().map(str::as_bytes).collect();
-    let mut dice = Dice(8785);
+    let mut dice = Dice::new(8785);
     let mut taken = 0;
     for _ in 0..ROUNDS {
-        let mut document = corpus[dice.below(corpus.len())].to_vec();
-        for _ in 0..=dice.below(3) {
-            let other = corpus[dice.below(corpus.len())];
+        let mut document = corpus[dice.index_below(corpus.len())].to_vec();
+        for _ in 0..=dice.index_below(3) {
+            let other = corpus[dice.index_below(corpus.len())];
             mutate(&mut document, other, &mut dice);
         }
         taken += usize::from(check(&document));

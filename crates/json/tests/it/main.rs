@@ -12,7 +12,6 @@ mod bad_commands;
 mod commands;
 mod corpus;
 mod definitions;
-mod dice;
 mod documents;
 mod fuzz;
 mod limits;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use seriatim_json::{CommandBody, canonical};
+use seriatim_storage::faulty::Dice;
 use seriatim_types::{CommandChange, Filler, Hole, Shown, Template};
 
 use crate::commands::read;
-use crate::dice::Dice;
 
 /// A value that can be written with its members in any order.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Writer {
             }
             Json::Object(members) => {
                 let mut members: Vec<_> = members.iter().collect();
-                self.dice.shuffle(&mut members);
+                shuffle(&mut self.dice, &mut members);
                 self.out.push('{');
                 self.list(&members, |writer, (name, value)| {
                     writer.out.push_str(&serde_json::to_string(name).unwrap());
@@ -66,7 +66,7 @@ impl Writer {
 
 /// A command with these members in an order that depends on the seed.
 fn command(args: &Json, fields: &Json, value: &Json, seed: u64) -> CommandBody {
-    let mut writer = Writer { dice: Dice(seed), holes: 0, out: String::new() };
+    let mut writer = Writer { dice: Dice::new(seed), holes: 0, out: String::new() };
     writer.out.push_str(r#"{"events":[{"name":"X","args":"#);
     writer.write(args);
     writer.out.push_str(r#","changes":[{"create":{"id":1,"kind":"k","fields":"#);
@@ -179,5 +179,11 @@ proptest! {
         }
         // They were named by their places.
         prop_assert!(sequences.is_sorted());
+    }
+}
+
+fn shuffle<T>(dice: &mut Dice, items: &mut [T]) {
+    for index in (1..items.len()).rev() {
+        items.swap(index, dice.index_below(index + 1));
     }
 }

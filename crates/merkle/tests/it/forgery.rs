@@ -6,6 +6,7 @@ use seriatim_merkle::{
     VerifyError, consistency_proof, empty_root, inclusion_proof, leaf_hash, root_at,
     verify_consistency, verify_inclusion,
 };
+use seriatim_storage::faulty::Dice;
 use seriatim_types::Hash;
 
 use crate::world::{Store, events};
@@ -15,22 +16,22 @@ const SIZE_MAX: u64 = 64;
 #[test]
 fn an_altered_path_leaf_or_root_never_verifies_inclusion() {
     let world = World::new();
-    let mut dice = Dice(1);
+    let mut forger = Forger(Dice::new(1));
     for ((size, index), path) in world.inclusion_proofs() {
         let (leaf, root) = (world.leaf(index), world.root(size));
         let verify =
             |leaf: &Hash, path: &[Hash], root| verify_inclusion(leaf, index, size, path, &root);
         assert_eq!(verify(&leaf, &path, root), Ok(()), "leaf {index} of {size}");
 
-        for forged in dice.forge_lengths(&path) {
+        for forged in forger.forge_lengths(&path) {
             let expected = VerifyError::PathLength { expected: path.len(), actual: forged.len() };
             assert_eq!(verify(&leaf, &forged, root), Err(expected), "leaf {index} of {size}");
         }
-        for forged in dice.forge_hashes(&path) {
+        for forged in forger.forge_hashes(&path) {
             assert_root_differs(verify(&leaf, &forged, root), size);
         }
-        assert_root_differs(verify(&dice.flip(leaf), &path, root), size);
-        assert_root_differs(verify(&leaf, &path, dice.flip(root)), size);
+        assert_root_differs(verify(&forger.flip(leaf), &path, root), size);
+        assert_root_differs(verify(&leaf, &path, forger.flip(root)), size);
     }
 }
 
@@ -56,25 +57,25 @@ fn another_leaf_index_or_head_never_verifies_inclusion() {
 #[test]
 fn an_altered_path_or_root_never_verifies_consistency() {
     let world = World::new();
-    let mut dice = Dice(2);
+    let mut forger = Forger(Dice::new(2));
     for ((from, to), path) in world.consistency_proofs() {
         let (old, new) = (world.root(from), world.root(to));
         let verify = |old, new, path: &[Hash]| verify_consistency(from, to, &old, &new, path);
         assert_eq!(verify(old, new, &path), Ok(()), "{from} to {to}");
 
-        for forged in dice.forge_lengths(&path) {
+        for forged in forger.forge_lengths(&path) {
             let expected = VerifyError::PathLength { expected: path.len(), actual: forged.len() };
             assert_eq!(verify(old, new, &forged), Err(expected), "{from} to {to}");
         }
-        for forged in dice.forge_hashes(&path) {
+        for forged in forger.forge_hashes(&path) {
             let found = verify(old, new, &forged);
             assert!(matches!(found, Err(VerifyError::RootDiffers { .. })), "{from} to {to}");
         }
-        let found = verify(dice.flip(old), new, &path);
+        let found = verify(forger.flip(old), new, &path);
         assert!(matches!(found, Err(VerifyError::RootDiffers { .. })), "{from} to {to}");
         // Every tree continues the empty one, so there the second root is anyone's.
         if from > 0 || to == 0 {
-            assert_root_differs(verify(old, dice.flip(new), &path), to);
+            assert_root_differs(verify(old, forger.flip(new), &path), to);
         }
     }
 }
@@ -177,19 +178,14 @@ impl World {
     }
 }
 
-/// Chance that is the same every time.
-struct Dice(u64);
+/// Alters hashes and paths.
+struct Forger(Dice);
 
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.0 >> 33
-    }
-
+impl Forger {
     /// The same hash but for one bit.
     fn flip(&mut self, mut hash: Hash) -> Hash {
-        let bit = self.roll();
-        hash.0[usize::try_from(bit / 8 % 32).unwrap()] ^= 1 << (bit % 8);
+        let bit = self.0.index_below(256);
+        hash.0[bit / 8] ^= 1 << (bit % 8);
         hash
     }
 

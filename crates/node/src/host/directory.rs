@@ -273,7 +273,7 @@ impl<C: Caller> Directory<C> {
             Ok(outcome) => outcome,
             Err(error) => return self.definitions.answer(number, Err(error)),
         };
-        // An app never changes, and there may be many. Callers know a new one also if nobody waits for
+        // What routes know of an app never changes, and there may be many apps. Callers know a new one also if nobody waits for
         // its definition any more.
         let known = self.routes.apps.values().find(|home| home.app == app).copied();
         let found = known.or_else(|| {

@@ -90,7 +90,7 @@ fn keys_of_commands_with_many_events_are_swept_as_fast() {
 fn a_window_whose_keys_are_over_is_not_full() {
     let mut driver = Driver::new(Settings::default(), faulty::never());
     let retention = Retention::Milliseconds(RETENTION);
-    driver.define(ShopSettings { retention, keys_max: 1, ..ShopSettings::default() });
+    driver.define(ShopSettings { retention, keys_max: Some(1), ..ShopSettings::default() });
     let ask = |driver: &mut Driver, handle: usize| {
         let key = Key(u128::try_from(handle + 1).unwrap().to_be_bytes());
         driver.submit(handle, &command("pos-4", key, "1", events("{'name': 'A'}")));

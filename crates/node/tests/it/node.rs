@@ -50,7 +50,7 @@ pub(crate) fn app(partitions: u16) -> DefineRequest {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 1_000_000,
+        keys_max: None,
         limits: CommandLimits::default(),
     }
 }
@@ -153,6 +153,45 @@ fn a_node_goes_on_where_it_ended_and_reads_no_event_after_a_clean_end() {
     for (partition, state) in node.partitions() {
         assert_eq!(state, State::Serving, "{partition:?}");
     }
+}
+
+/// The limits of keys that the partitions of the shop go by, and the one that readers are shown.
+fn key_limits(node: &Node) -> (Vec<Option<u64>>, Option<u64>) {
+    let shown = node.apps().unwrap()[0].app.clone();
+    let partitions = (0..shown.partitions).map(|partition| {
+        let partition = PartitionRef { app: shown.app, partition: PartitionId(partition) };
+        let (view, prefix) = node.view(partition).expect("it serves");
+        let definitions = Reader::new(&view, prefix, node.schema()).definitions().unwrap();
+        definitions.expect("it has some").app.keys_max
+    });
+    (partitions.collect(), shown.keys_max)
+}
+
+#[test]
+fn limit_of_keys_is_answered_once_all_partitions_have_it_and_outlives_the_node() {
+    let disk = MemoryDisk::new();
+    let node = open(&disk);
+    set_up(&node);
+    let version = |version, is_new| {
+        let app = seriatim_types::AppId(1);
+        DefineOutcome { app, version, is_new }
+    };
+    let limit = |node: &Node, keys_max| define(node, DefineRequest::KeyLimit { keys_max });
+    assert_eq!(key_limits(&node), (vec![None; 3], None));
+    assert_eq!(limit(&node, Some(2)), version(4, true));
+    assert_eq!(key_limits(&node), (vec![Some(2); 3], Some(2)));
+    assert_eq!(limit(&node, Some(2)), version(4, false));
+    send(&node, (1..=2).map(|key| ask("a", key, "3")).collect());
+    drop(node);
+    let node = open(&disk);
+    assert_eq!(key_limits(&node), (vec![Some(2); 3], Some(2)));
+    let full = send(&node, vec![ask("a", 3, "3")]).remove(0);
+    assert_eq!(full.unwrap_err().code(), "KEY_WINDOW_FULL");
+    assert_eq!(limit(&node, None), version(5, true));
+    drop(node);
+    let node = open(&disk);
+    assert_eq!(key_limits(&node), (vec![None; 3], None));
+    receipt(&send(&node, vec![ask("a", 3, "3")])[0]);
 }
 
 /// Everything that is committed is in the checkpoint, so there is nothing to be read.

@@ -12,6 +12,7 @@ use seriatim_replay::{
     Closing, Command, CommandId, Created, Event, Input, Machine, Offset, Output, Recorded, Started,
     StepStart, Then,
 };
+use seriatim_storage::faulty::Dice;
 use seriatim_types::{Name, Time};
 
 use crate::program::{Op, run};
@@ -19,19 +20,16 @@ use crate::support::{failure, json, name, started};
 
 /// Chance, from a seed.
 #[derive(Debug, Clone)]
-pub(crate) struct Chance(u64);
+pub(crate) struct Chance(Dice);
 
 impl Chance {
     pub(crate) fn of(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x5851_f42d_4c95_7f2d)
+        Self(Dice::new(seed))
     }
 
+    /// A number below `end`; 0 for none.
     pub(crate) fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut it = self.0;
-        it = (it ^ (it >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        it = (it ^ (it >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((it ^ (it >> 31)) % (end.max(1) as u64)) as usize
+        self.0.index_below(end.max(1))
     }
 
     pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {

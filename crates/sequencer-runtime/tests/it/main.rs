@@ -10,4 +10,5 @@
 mod crashes;
 mod mock;
 mod on_store;
+mod own_log;
 mod seed;

@@ -80,12 +80,33 @@ fn a_workspace_of_digits_is_an_id() {
     let store = shop.workspace("17").unwrap();
     let submitted = store.submit("till-4", key(1), ORDER).unwrap();
     assert_eq!(submitted.receipt.workspace.0, 17);
-    for bad in ["", "a\tb", "9007199254740992", "99999999999999999999"] {
+    for bad in ["", "a\tb", "017", "1099511627776", "9007199254740992", "99999999999999999999"] {
         let refusal = shop.workspace(bad).err().expect("it is no workspace");
-        assert!(matches!(refusal, Refusal::InvalidArgument { .. }), "{bad}: {refusal}");
+        let is_workspace =
+            matches!(&refusal, Refusal::InvalidArgument { field, .. } if field == "workspace");
+        assert!(is_workspace, "{bad}: {refusal}");
     }
-    let strange = shop.workspace("1099511627999").unwrap();
-    assert_eq!(code(strange.submit("till-4", key(1), ORDER)), "NOT_FOUND");
+}
+
+#[test]
+fn limit_of_keys_is_none_by_default_and_changed_at_any_time() {
+    let seriatim = Seriatim::in_memory().unwrap();
+    let shop = shop(&seriatim);
+    let store = shop.workspace("17").unwrap();
+    (1..=3).for_each(|number| drop(store.submit("till-4", key(number), ORDER).unwrap()));
+    shop.limit_keys(Some(2)).unwrap();
+    shop.limit_keys(Some(2)).unwrap();
+    let full = store.submit("till-4", key(4), ORDER).unwrap_err();
+    assert_eq!((full.code(), full.retry_after().is_some()), ("KEY_WINDOW_FULL", true));
+    assert!(store.submit("till-4", key(1), ORDER).unwrap().is_replayed, "none is forgotten");
+    // Neither compared nor changed by making the app again.
+    let options = AppOptions { keys_max: Some(9), ..AppOptions::default() };
+    seriatim.app("shop", options).unwrap();
+    assert_eq!(code(store.submit("till-4", key(4), ORDER)), "KEY_WINDOW_FULL");
+    shop.limit_keys(None).unwrap();
+    store.submit("till-4", key(4), ORDER).unwrap();
+    assert_eq!(code(shop.limit_keys(Some(0))), "INVALID_ARGUMENT");
+    assert_eq!(code(shop.limit_keys(Some(1_000_000_001))), "INVALID_ARGUMENT");
 }
 
 #[test]

@@ -35,6 +35,8 @@ fn each_refusal_has_its_code_and_none_takes_a_number() {
         ("VALUE_MISMATCH", r#"{"set": {"key": "a", "value": 2, "if": {"value": 2}}}"#),
         ("KEY_EXISTS", r#"{"set": {"key": "a", "value": 2, "if": "absent"}}"#),
         ("KEY_NOT_FOUND", r#"{"unset": {"key": "b", "if": "exists"}}"#),
+        ("KEY_NOT_FOUND", r#"{"set": {"key": "b", "value": 2, "if": {"version": 1}}}"#),
+        ("KEY_NOT_FOUND", r#"{"unset": {"key": "b", "if": {"value": 2}}}"#),
         ("INVALID_ARGUMENT", r#"{"create": {"id": 70000, "kind": "order"}}"#),
     ] {
         let refusal = refused(&store, &changes(&format!("{draw}, {change}")));
@@ -62,7 +64,7 @@ fn a_refusal_carries_what_is_there_now() {
         panic!("it is about the version");
     };
     assert_eq!(subject, Subject::Record(id));
-    let Some(Current { version: 1, value: CurrentValue::Record(fields) }) = current else {
+    let Current { version: 1, value: CurrentValue::Record(fields) } = current else {
         panic!("there is a first version: {current:?}");
     };
     assert_eq!((fields[0].0.as_str(), &*fields[0].1), ("no", b"1".as_slice()));

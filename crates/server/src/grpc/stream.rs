@@ -330,18 +330,14 @@ impl SubmitStream {
         }
         let (context, inbox) = (self.context.clone(), self.inbox.clone());
         tokio::spawn(async move {
-            // One after the other, so that the largest reservation is enough for all.
-            let largest = asked.iter().map(|it| &it.look).max_by_key(|look| look.cost());
-            let reserved = match largest {
-                Some(look) => look.reserve(&context).await,
-                None => return,
-            };
+            // One after the other, so that one reservation is enough for all.
+            let reserved = Look::reserve(&context).await;
             let readers = context.clone();
             readers.readers.spawn(move || {
                 for Asked { queue, number, target, look } in asked {
                     let looked = match &reserved {
-                        Err(error) if look.cost() > 0 => Err(unread(error.clone())),
-                        Ok(_) | Err(_) => look.look(&context, &target),
+                        Err(error) => Err(unread(error.clone())),
+                        Ok(_) => look.look(&context, &target),
                     };
                     inbox.put(Answered { queue, number, what: What::Looked(looked) });
                 }

@@ -208,7 +208,8 @@ pub(super) fn app(settings: &AppSettings) -> proto::App {
         record_ids: record_ids.into(),
         trust_level: Some(trust_level),
         idempotency_retention_ms: retention_ms,
-        idempotency_keys_max: settings.keys_max,
+        // 0 is no limit.
+        idempotency_keys_max: settings.keys_max.unwrap_or_default(),
         idempotency_retention_forever: is_forever,
     }
 }

@@ -20,9 +20,7 @@ mod wait;
 
 use std::sync::Arc;
 
-use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, View, Workspace};
-use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{KindId, Name, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
 
 use crate::context::Context;
@@ -144,13 +142,7 @@ fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Workspace, ApiError
         WorkspaceRef::Name(name) => {
             Ok(Workspace { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
         }
-        WorkspaceRef::Id(id) if id.0 < NAMED_WORKSPACE_FIRST => {
-            Ok(Workspace { id: *id, kind: DEFAULT_KIND, name: None })
-        }
-        WorkspaceRef::Id(id) => {
-            let error = ApiError::not_found(format!("there is no workspace {}", id.0));
-            Err(error.with("workspace_id", Fact::Number(id.0)))
-        }
+        WorkspaceRef::Id(id) => Ok(Workspace { id: *id, kind: DEFAULT_KIND, name: None }),
     }
 }
 

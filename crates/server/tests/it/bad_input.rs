@@ -200,7 +200,7 @@ fn what_is_not_there_is_not_found_and_a_wrong_method_is_told_the_right_ones() {
         ("GET", COMMANDS, &["POST"]),
         ("POST", "/livez", &["GET", "HEAD"]),
         ("GET", "/v1/apps/shop/kinds/x", &["PUT"]),
-        ("BREW", "/v1/apps/shop", &["GET", "HEAD"]),
+        ("BREW", "/v1/apps/shop", &["GET", "HEAD", "PATCH"]),
     ] {
         let answer = world.send(method, path, &[], "");
         error(&answer, 405, "METHOD_NOT_ALLOWED");

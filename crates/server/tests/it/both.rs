@@ -301,7 +301,7 @@ fn a_server_that_is_busy_or_broken_says_so_alike() {
     world.commit_when_taken(1, NOTED);
     let second = PartitionOffset::new(2).unwrap();
     let answer = gate.fail_sync_of(&world, &store, second, || grpc.command(2, NOTED));
-    let unknown = failed(answer, Code::Unavailable, "PARTITION_STOPPED");
+    let unknown = failed(answer, Code::Unavailable, "OUTCOME_UNKNOWN");
     assert_eq!(unknown["outcome"], "unknown");
     let stopped = failed(grpc.command(3, NOTED), Code::Unavailable, "PARTITION_STOPPED");
     assert_eq!(stopped, json(&world.command(3, NOTED)));

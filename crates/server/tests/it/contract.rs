@@ -59,6 +59,7 @@ const ALL_CHANGES: &str = r#"{"events":[{"name":"All","args":{"a":1},"changes":[
 fn body(method: &Method) -> &'static str {
     let bodies = [
         (MethodId::CreateApp, r#"{"name":"other","partitions":1}"#),
+        (MethodId::ChangeApp, r#"{"idempotency_keys_max":null}"#),
         (MethodId::DefineSequence, r#"{"format":"T-{n}","ranges":[[1,3]]}"#),
         (MethodId::DefineRecord, r#"{"class":"c"}"#),
         (MethodId::Submit, ALL_CHANGES),

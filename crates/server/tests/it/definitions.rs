@@ -1,8 +1,8 @@
 //! Apps and what is defined for them.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use seriatim_api::{App, CreateAppRequest, Log, SubscribeRequest, log};
-use seriatim_testkit::request;
+use seriatim_testkit::{HttpAnswer, request};
 use tonic::Code;
 
 use crate::grpc::failed;
@@ -23,6 +23,115 @@ fn an_app_is_made_once_and_found_again() {
     let other = r#"{"name":"shop","partitions":4}"#;
     let other = error(&world.post("/v1/apps", other), 409, "APP_EXISTS");
     assert_eq!((&other["outcome"], &other["setting"]), (&json!("refused"), &json!("partitions")));
+}
+
+/// The body of the app `shop` with a limit of keys, as it is shown.
+fn shown_with(keys_max: &str) -> String {
+    format!(
+        r#"{{"name":"shop","partitions":2,"record_ids":"single","trust_level":0,"idempotency_retention":"24h","idempotency_keys_max":{keys_max}}}"#
+    )
+}
+
+fn limit_keys(world: &World, keys_max: &str) -> HttpAnswer {
+    let body = format!(r#"{{"idempotency_keys_max":{keys_max}}}"#);
+    world.send("PATCH", "/v1/apps/shop", &[], &body)
+}
+
+#[test]
+fn limit_of_keys_is_none_by_default_and_changed_at_any_time() {
+    let world = World::new();
+    let made = world.post("/v1/apps", r#"{"name":"shop","partitions":2}"#);
+    assert_eq!((made.status, made.text()), (201, shown_with("null")));
+    for keys_max in ["2", "2", "1", "1000000000", "null", "null", "3"] {
+        let changed = limit_keys(&world, keys_max);
+        assert_eq!((changed.status, changed.text()), (200, shown_with(keys_max)));
+        assert_eq!(world.get("/v1/apps/shop").text(), shown_with(keys_max));
+        let listed = format!(r#"{{"apps":[{}]}}"#, shown_with(keys_max));
+        assert_eq!(world.get("/v1/apps").text(), listed);
+    }
+    // The same again is no version. The system app's log shows each step.
+    assert_eq!(json(&world.get("/v1/apps/shop/definitions"))["version"], 6);
+    let log = json(&world.get("/v1/apps/system/workspaces/shop/events"));
+    let steps: Vec<(&Value, &Value)> = log["events"].as_array().unwrap()[1..]
+        .iter()
+        .map(|it| (&it["name"], &it["changes"][0]["define"]["key_limit"]["idempotency_keys_max"]))
+        .collect();
+    let name = json!("KeyLimitChanged");
+    let limits = [json!(2), json!(1), json!(1_000_000_000), Value::Null, json!(3)];
+    assert_eq!(steps, limits.iter().map(|limit| (&name, limit)).collect::<Vec<_>>());
+    // It is no part of what makes an app the same, and making the app again does not change it.
+    for body in [r#"{"name":"shop"}"#, r#"{"name":"shop","idempotency_keys_max":7}"#] {
+        let again = world.post("/v1/apps", body);
+        assert_eq!((again.status, again.text()), (200, shown_with("3")), "{body}");
+    }
+    let null = r#"{"name":"other","idempotency_keys_max":null}"#;
+    let other = json(&world.post("/v1/apps", null));
+    assert_eq!(other["idempotency_keys_max"], Value::Null);
+}
+
+#[test]
+fn limit_of_keys_decides_about_new_commands_in_all_partitions() {
+    let world = World::shop();
+    let workspaces = ["10", "11"];
+    for workspace in workspaces {
+        assert_eq!(world.command_to(workspace, 1, NOTED).status, 200);
+        assert_eq!(world.command_to(workspace, 2, NOTED).status, 200);
+    }
+    assert_eq!(limit_keys(&world, "1").status, 200);
+    for workspace in workspaces {
+        let full = world.command_to(workspace, 3, NOTED);
+        assert_eq!(error(&full, 503, "KEY_WINDOW_FULL")["limit"], 1);
+        let known = world.command_to(workspace, 1, NOTED);
+        assert_eq!((known.status, known.header("idempotent-replayed")), (200, Some("true")));
+    }
+    assert_eq!(limit_keys(&world, "null").status, 200);
+    for workspace in workspaces {
+        assert_eq!(json(&world.command_to(workspace, 3, NOTED))["first_offset"], 3);
+    }
+}
+
+#[test]
+fn full_window_is_retryable_only_if_keys_expire() {
+    let world = World::new();
+    for (retention, retryable) in [("24h", true), ("forever", false)] {
+        let app = format!(
+            r#"{{"name":"{retention}","idempotency_keys_max":1,"idempotency_retention":"{retention}"}}"#
+        );
+        assert_eq!(world.post("/v1/apps", &app).status, 201);
+        let send = |number| {
+            let path = format!("/v1/apps/{retention}/workspaces/7/commands");
+            let key = crate::world::key(number);
+            world.send("POST", &path, &[("Idempotency-Key", &key), ("Client-Id", "a")], NOTED)
+        };
+        assert_eq!(send(1).status, 200);
+        let answer = send(2);
+        let full = error(&answer, 503, "KEY_WINDOW_FULL");
+        assert_eq!(
+            (&full["retryable"], &full["outcome"]),
+            (&json!(retryable), &json!("not_written"))
+        );
+        assert_eq!(answer.header("retry-after").is_some(), retryable, "{full}");
+    }
+}
+
+#[test]
+fn limit_of_keys_that_cannot_be_is_refused_with_its_field() {
+    let world = World::shop();
+    for (body, field) in [
+        ("{}", "idempotency_keys_max"),
+        (r#"{"idempotency_keys_max":0}"#, "idempotency_keys_max"),
+        (r#"{"idempotency_keys_max":1000000001}"#, "idempotency_keys_max"),
+        (r#"{"idempotency_keys_max":"7"}"#, "idempotency_keys_max"),
+        (r#"{"idempotency_keys_max":7,"partitions":2}"#, "partitions"),
+        ("[]", ""),
+    ] {
+        let answer = world.send("PATCH", "/v1/apps/shop", &[], body);
+        let refused = error(&answer, 400, "INVALID_ARGUMENT");
+        assert_eq!((&refused["field"], &refused["outcome"]), (&json!(field), &json!("refused")));
+    }
+    let none = world.send("PATCH", "/v1/apps/none", &[], r#"{"idempotency_keys_max":7}"#);
+    assert_eq!(error(&none, 404, "APP_NOT_FOUND")["outcome"], "refused");
+    assert_eq!(json(&world.get("/v1/apps"))["apps"].as_array().unwrap().len(), 1);
 }
 
 /// A program that makes its app each time it starts did not start any more once the operator had chosen
@@ -77,7 +186,7 @@ fn the_servers_own_app_may_be_followed() {
 #[test]
 fn the_servers_own_app_may_be_read_and_never_written() {
     let world = World::shop();
-    let app = r#"{"name":"system","partitions":1,"record_ids":"single","trust_level":0,"idempotency_retention":"forever","idempotency_keys_max":1}"#;
+    let app = r#"{"name":"system","partitions":1,"record_ids":"single","trust_level":0,"idempotency_retention":"forever","idempotency_keys_max":null}"#;
     assert_eq!(world.get("/v1/apps/system").text(), app);
     assert_eq!(json(&world.get("/v1/apps/system/definitions"))["kinds"][0]["name"], "default");
     assert_eq!(json(&world.get("/v1/apps"))["apps"].as_array().unwrap().len(), 1, "the shop");
@@ -95,6 +204,7 @@ fn the_servers_own_app_may_be_read_and_never_written() {
         ("PUT", "/v1/apps/system/kinds/x", "{}"),
         ("PUT", "/v1/apps/system/workspaces/shop", "{}"),
         ("POST", "/v1/apps/system/workspaces/shop/commands", NOTED),
+        ("PATCH", "/v1/apps/system", r#"{"idempotency_keys_max":9}"#),
     ];
     for (method, path, body) in written {
         let answer = world.send(method, path, &headers, body);
@@ -174,10 +284,8 @@ fn a_workspace_of_another_kind_is_declared_before_its_first_event() {
     assert_eq!(declared["created"], true);
     assert_eq!((&declared["workspace"], &declared["kind"]), (&json!("hall"), &json!("warehouse")));
     let id = declared["workspace_id"].as_u64().unwrap();
-    let by_id =
-        json(&world.put(&format!("/v1/apps/shop/workspaces/{id}"), r#"{"kind":"warehouse"}"#));
-    assert_eq!((&by_id["workspace_id"], &by_id["created"]), (&json!(id), &json!(false)));
-    assert_eq!(by_id["workspace"], "hall", "a workspace has one name in answers");
+    let again = json(&world.put(path, r#"{"kind":"warehouse"}"#));
+    assert_eq!((&again["workspace_id"], &again["created"]), (&json!(id), &json!(false)));
     let conflict = error(&world.put(path, "{}"), 409, "KIND_CONFLICT");
     assert_eq!(conflict["current_kind"], "warehouse");
     error(&world.put(path, r#"{"kind":"none"}"#), 400, "UNKNOWN_KIND");

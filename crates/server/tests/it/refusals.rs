@@ -36,9 +36,12 @@ fn what_is_wrong_with_entities_is_said_with_what_they_are() {
     assert_eq!((&body["key"], &body["current_value"]), (&json!("stock/A-7"), &stock));
     let unset = changes(r#"{"unset":{"key":"hold/9","if":"exists"}}"#);
     assert_eq!(refused(&world, &unset, 412, "KEY_NOT_FOUND")["key"], "hold/9");
-    let none = changes(r#"{"set":{"key":"none","value":1,"if":{"version":1}}}"#);
-    let body = refused(&world, &none, 412, "VERSION_MISMATCH");
-    assert_eq!((&body["current_version"], &body["current_value"]), (&Value::Null, &Value::Null));
+    for condition in [r#"{"version":1}"#, r#"{"value":1}"#] {
+        let none = changes(&format!(r#"{{"set":{{"key":"none","value":1,"if":{condition}}}}}"#));
+        assert_eq!(refused(&world, &none, 412, "KEY_NOT_FOUND")["key"], "none");
+        let none = changes(&format!(r#"{{"unset":{{"key":"none","if":{condition}}}}}"#));
+        assert_eq!(refused(&world, &none, 412, "KEY_NOT_FOUND")["key"], "none");
+    }
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn a_workspace_can_be_followed_before_its_first_event() {
     let (offset, event) = next(&mut client);
     assert_eq!((offset, &event["workspace"], &event["workspace_id"]), (1, &json!("store-1"), &id));
     let path = "/v1/apps/shop/workspaces/1099511627999/events";
-    error(&world.send("GET", path, &[("Accept", "text/event-stream")], ""), 404, "NOT_FOUND");
+    let refused = world.send("GET", path, &[("Accept", "text/event-stream")], "");
+    assert_eq!(error(&refused, 400, "INVALID_ARGUMENT")["field"], "workspace");
 }
 
 #[test]

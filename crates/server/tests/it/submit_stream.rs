@@ -387,7 +387,7 @@ fn a_server_that_ends_gives_the_answers_on_their_way_and_ends_the_stream() {
 }
 
 #[test]
-fn a_stream_reaches_many_partitions_and_names_by_id() {
+fn a_stream_reaches_many_partitions_by_ids_and_by_names() {
     let store = Arc::new(MemoryStore::new(&schema()));
     let world = World::ready(store, NodeSettings::default(), Settings::default());
     assert_eq!(world.post("/v1/apps", r#"{"name":"shop","partitions":16}"#).status, 201);
@@ -402,8 +402,7 @@ fn a_stream_reaches_many_partitions_and_names_by_id() {
         *last += 1;
         assert_eq!(offset, Ok(*last), "answers of a workspace come in its order");
     }
-    let first = world.command_to("store-1", 5000, NOTED);
-    let id = json(&first)["workspace_id"].to_string();
-    pipe.send(1, 0, request(&id, 5001, NOTED));
+    assert_eq!(world.command_to("store-1", 5000, NOTED).status, 200);
+    pipe.send(1, 0, request("store-1", 5001, NOTED));
     assert_eq!(pipe.next(), Some((1, Ok(2))));
 }

@@ -6,7 +6,6 @@ use std::time::Duration;
 use seriatim_api::Outcome as Told;
 use seriatim_client::parts::{BEHIND_THE_KEY, Failure, Outcome, Target};
 use seriatim_storage::faulty::Dice;
-use seriatim_types::limits::NAMED_WORKSPACE_FIRST;
 use seriatim_types::{
     Body, ClientId, Command, Declare, Definitions, Key, Name, PartitionRef, Retention, Time,
     WorkspaceId, WorkspaceRef,
@@ -534,18 +533,12 @@ impl World {
         match self.dice.below(10) {
             0..4 => WorkspaceRef::Id(WorkspaceId(7)),
             4..6 => WorkspaceRef::Id(WorkspaceId(self.dice.below(12).saturating_add(1))),
-            6 if self.dice.below(3) > 0 => self.some_declared(),
-            6 => self.some_named_by_id(),
+            6 => self.some_declared(),
             _ => {
                 let name = format!("store-{}", self.dice.below(8));
                 WorkspaceRef::Name(Name::new(&name).expect("a short name"))
             }
         }
-    }
-
-    /// A workspace with a name, by the id that it has or will have; or one that never is.
-    fn some_named_by_id(&mut self) -> WorkspaceRef {
-        WorkspaceRef::Id(WorkspaceId(NAMED_WORKSPACE_FIRST.saturating_add(self.dice.below(20))))
     }
 
     /// A workspace that is declared some time.

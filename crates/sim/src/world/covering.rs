@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use seriatim_node::{Busy, Reply, RequestError, State};
 use seriatim_testkit::core::{Answer, Model};
 use seriatim_types::{
-    Body, Change, Command, CommandChange, Condition, Entry, Event, PartitionRef, Receipt,
-    Retention, SequenceId, WorkspaceId, WorkspaceRef, Year,
+    Body, Change, Command, CommandChange, Condition, DefineRequest, Entry, Event, PartitionRef,
+    Receipt, Retention, SequenceId, WorkspaceId, WorkspaceRef, Year,
 };
 
 use super::World;
@@ -20,14 +20,13 @@ const TIMES_TO_THE_LONGEST: u32 = 8;
 pub(crate) type Years = BTreeMap<(WorkspaceId, SequenceId), Year>;
 
 /// Refusals, and under which name they are counted.
-const REFUSALS: [(&str, &str); 17] = [
+const REFUSALS: [(&str, &str); 16] = [
     ("DEADLINE_EXCEEDED", "covered_deadline_exceeded"),
     ("IDEMPOTENCY_KEY_REUSED", "covered_idempotency_key_reused"),
     ("INVALID_ARGUMENT", "covered_invalid_argument"),
     ("KEY_EXISTS", "covered_key_exists"),
     ("KEY_NOT_FOUND", "covered_key_not_found"),
     ("KEY_WINDOW_FULL", "covered_key_window_full"),
-    ("NOT_FOUND", "covered_not_found"),
     ("OFFSET_MISMATCH", "covered_offset_mismatch"),
     ("RECORD_EXISTS", "covered_record_exists"),
     ("RECORD_NOT_FOUND", "covered_record_not_found"),
@@ -186,6 +185,14 @@ fn cover_answer(body: &Body, answer: &Answer, log: &Model, covered: &mut Vec<&'s
         }
         (Body::Declare(_), Answer::Refused(_)) => covered.push("covered_declaration_refused"),
         (Body::Define(_), Answer::Refused(_)) => covered.push("covered_definition_refused"),
+        (Body::Define(define), Answer::Defined { is_new: true, .. }) => {
+            if let DefineRequest::KeyLimit { keys_max } = define.request {
+                covered.push(match keys_max {
+                    Some(_) => "covered_key_limit_set",
+                    None => "covered_key_limit_removed",
+                });
+            }
+        }
         (Body::Tick(_), Answer::Swept { entities, keys }) => {
             covered.extend((*entities > 0).then_some("covered_entities_expired"));
             covered.extend((*keys > 0).then_some("covered_keys_expired"));

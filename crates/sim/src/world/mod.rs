@@ -48,15 +48,15 @@ const HEALED_FOR: Duration = Duration::from_secs(120);
 const HOURS: Duration = Duration::from_secs(2 * 3_600);
 
 /// How long keys are kept, and how many: some are over within a run, some make the window full.
-const WINDOWS: [(Retention, u64); 8] = [
-    (Retention::Milliseconds(1_000), 30),
-    (Retention::Milliseconds(4_000), 100),
-    (Retention::Milliseconds(15_000), 40),
-    (Retention::Milliseconds(600_000), 100),
-    (Retention::Milliseconds(3_600_000), 10_000),
-    (Retention::Forever, 10_000),
-    (Retention::Forever, 10_000),
-    (Retention::Forever, 10_000),
+const WINDOWS: [(Retention, Option<u64>); 8] = [
+    (Retention::Milliseconds(1_000), Some(30)),
+    (Retention::Milliseconds(4_000), Some(100)),
+    (Retention::Milliseconds(15_000), Some(40)),
+    (Retention::Milliseconds(600_000), Some(100)),
+    (Retention::Milliseconds(3_600_000), Some(10_000)),
+    (Retention::Forever, Some(10_000)),
+    (Retention::Forever, Some(10_000)),
+    (Retention::Forever, None),
 ];
 
 /// What happens.
@@ -422,7 +422,7 @@ impl World {
 }
 
 /// What the app begins with, the first one last.
-fn opening(requests: &Requests, window: Retention, most: u64) -> Vec<Define> {
+fn opening(requests: &Requests, window: Retention, most: Option<u64>) -> Vec<Define> {
     let mut opening = requests.opening();
     for define in &mut opening {
         if let DefineRequest::App { retention, keys_max, .. } = &mut define.request {

@@ -381,11 +381,9 @@ impl State {
         let invalid = || refuse("INVALID_ARGUMENT", if is_system { "name" } else { "workspace" });
         let is_id = |name: &str| name.bytes().all(|byte| byte.is_ascii_digit());
         let (id, name) = match asked {
-            WorkspaceRef::Id(id) if id.0 > HIGHEST || id.0 % partitions != here => {
+            // Those from 2^40 on belong to names, and are not asked for.
+            WorkspaceRef::Id(id) if id.0 >= NAMED_FIRST || id.0 % partitions != here => {
                 return Err(invalid());
-            }
-            WorkspaceRef::Id(id) if id.0 >= NAMED_FIRST && !self.workspaces.contains_key(&id.0) => {
-                return Err(refuse("NOT_FOUND", id.0));
             }
             WorkspaceRef::Id(id) => (id.0, None),
             WorkspaceRef::Name(name)
@@ -459,6 +457,7 @@ fn step(definitions: &mut Option<Definitions>, version: u64, definition: &Defini
         Definition::App(_) => {}
         Definition::Kind(kind) => definitions.kinds.push(kind.clone()),
         Definition::Record(record) => definitions.records.push(record.clone()),
+        Definition::KeyLimit(keys_max) => definitions.app.keys_max = *keys_max,
         Definition::Sequence(sequence) => {
             let mut known = definitions.sequences.iter_mut();
             match known.find(|known| known.name == sequence.name) {

@@ -235,9 +235,9 @@ impl Random {
         let named: Vec<u64> = self.shop.state.names.values().copied().collect();
         let dice = &mut self.dice;
         match dice.below(100) {
-            0..45 => id(here(1 + dice.below(3))),
-            45..80 => WorkspaceRef::Name(name_of(dice.below(3), partitions, here(0))),
-            80..86 if !named.is_empty() => id(pick(dice, &named)),
+            0..48 => id(here(1 + dice.below(3))),
+            48..85 => WorkspaceRef::Name(name_of(dice.below(3), partitions, here(0))),
+            85..86 if !named.is_empty() => id(pick(dice, &named)),
             86..91 => id(here(100 + dice.below(100))),
             91..96 => WorkspaceRef::Name(name_of(3 + dice.below(50), partitions, here(0))),
             96 => id(here(1) + 1),

@@ -21,7 +21,7 @@ pub struct ShopSettings {
     /// How long keys are kept.
     pub retention: Retention,
     /// How many keys are kept.
-    pub keys_max: u64,
+    pub keys_max: Option<u64>,
     /// What a command may hold.
     pub limits: CommandLimits,
     /// What the sequencer may hold.
@@ -34,7 +34,7 @@ impl Default for ShopSettings {
             record_ids: RecordIdScheme::Single,
             trust_level: TrustLevel::Zero,
             retention: Retention::Milliseconds(86_400_000),
-            keys_max: 10_000_000,
+            keys_max: None,
             limits: CommandLimits::default(),
             sequencer: Settings::default(),
         }

@@ -9,6 +9,7 @@ pub(crate) struct Event {
     pub(crate) offset: u64,
     pub(crate) partition: u64,
     pub(crate) partition_offset: u64,
+    pub(crate) workspace: String,
     pub(crate) workspace_id: u64,
     pub(crate) client: String,
     pub(crate) client_sequence: u64,
@@ -50,6 +51,7 @@ impl Event {
             offset: number("offset")?,
             partition: number("partition")?,
             partition_offset: number("partition_offset")?,
+            workspace: text("workspace")?,
             workspace_id: number("workspace_id")?,
             client: text("client")?,
             client_sequence: number("client_sequence")?,
@@ -85,8 +87,8 @@ pub(super) mod tests {
     /// An event of the client `till` in workspace 7 of partition 0, alone in its command.
     pub(in crate::checks) fn event(offset: u64) -> Event {
         let event = json!({
-            "offset": offset, "partition": 0, "partition_offset": offset, "workspace_id": 7,
-            "name": "A", "args": {"sequence": "invoice", "number": offset},
+            "offset": offset, "partition": 0, "partition_offset": offset,
+            "workspace": "7", "workspace_id": 7, "name": "A", "args": {"sequence": "invoice", "number": offset},
             "changes": [
                 {"create": {"id": 200_000 + offset}},
                 {"draw": {"sequence": "ticket", "period": 2026, "number": offset, "text": "t"}},

@@ -13,22 +13,22 @@ use crate::workload::{APP, PARTITIONS};
 #[derive(Debug, Default)]
 pub(crate) struct Logs {
     pub(crate) partitions: BTreeMap<u64, Vec<Event>>,
-    pub(crate) workspaces: BTreeMap<u64, Vec<Event>>,
+    pub(crate) workspaces: BTreeMap<String, Vec<Event>>,
 }
 
 impl Logs {
     /// Reads the logs of all partitions, and of all workspaces that appear in them.
     pub(crate) fn read(door: &mut Door) -> Result<Self> {
         let mut logs = Self::default();
-        let mut ids = BTreeSet::new();
+        let mut names = BTreeSet::new();
         for partition in 0..PARTITIONS {
             let events = read_log(door, &format!("{APP}/partitions/{partition}/events"))?;
-            ids.extend(events.iter().map(|event| event.workspace_id));
+            names.extend(events.iter().map(|event| event.workspace.clone()));
             logs.partitions.insert(partition, events);
         }
-        for id in ids {
-            let events = read_log(door, &format!("{APP}/workspaces/{id}/events"))?;
-            logs.workspaces.insert(id, events);
+        for name in names {
+            let events = read_log(door, &format!("{APP}/workspaces/{name}/events"))?;
+            logs.workspaces.insert(name, events);
         }
         Ok(logs)
     }
@@ -43,7 +43,7 @@ impl Logs {
         for (workspace, events) in &self.workspaces {
             let place = format!("workspace {workspace}");
             check_offsets(&place, events.iter().map(|event| event.offset))?;
-            let home = events.iter().find(|event| event.workspace_id != *workspace);
+            let home = events.iter().find(|event| event.workspace != *workspace);
             ensure!(home.is_none(), "{place} has an event of another: {home:?}");
         }
         self.check_agreement()
@@ -51,12 +51,12 @@ impl Logs {
 
     /// The partition logs, sorted into workspaces, are the workspace logs.
     fn check_agreement(&self) -> Result<()> {
-        let mut sorted: BTreeMap<u64, Vec<&Event>> = BTreeMap::new();
+        let mut sorted: BTreeMap<&str, Vec<&Event>> = BTreeMap::new();
         for event in self.partitions.values().flatten() {
-            sorted.entry(event.workspace_id).or_default().push(event);
+            sorted.entry(&event.workspace).or_default().push(event);
         }
         for (workspace, events) in &self.workspaces {
-            let in_partition = sorted.remove(workspace).unwrap_or_default();
+            let in_partition = sorted.remove(workspace.as_str()).unwrap_or_default();
             let (count, expected) = (events.len(), in_partition.len());
             ensure!(
                 count == expected,
@@ -101,7 +101,10 @@ pub(super) mod tests {
 
     /// Logs of one partition with one workspace.
     pub(in crate::checks) fn logs(events: Vec<Event>) -> Logs {
-        Logs { partitions: [(0, events.clone())].into(), workspaces: [(7, events)].into() }
+        Logs {
+            partitions: [(0, events.clone())].into(),
+            workspaces: [("7".to_owned(), events)].into(),
+        }
     }
 
     #[test]
@@ -120,10 +123,10 @@ pub(super) mod tests {
     #[test]
     fn logs_that_do_not_agree_are_found() {
         let mut short = logs(vec![event(1), event(2)]);
-        short.workspaces.get_mut(&7).unwrap().pop();
+        short.workspaces.get_mut("7").unwrap().pop();
         assert!(short.check().unwrap_err().to_string().contains("has 1 events, and 2"));
         let mut other = logs(vec![event(1)]);
-        other.workspaces.get_mut(&7).unwrap()[0].hash = "0".to_owned();
+        other.workspaces.get_mut("7").unwrap()[0].hash = "0".to_owned();
         assert!(other.check().unwrap_err().to_string().contains("the two logs differ"));
         let mut lost = logs(vec![event(1)]);
         lost.workspaces.clear();

@@ -71,7 +71,7 @@ fn check_growth(door: &mut Door, path: &str, before: Head, now: Head) -> Result<
 
 /// The log of each workspace with the roots that it has had.
 #[derive(Debug)]
-pub(crate) struct Trees(BTreeMap<u64, Tree>);
+pub(crate) struct Trees(BTreeMap<String, Tree>);
 
 #[derive(Debug, Default)]
 struct Tree {
@@ -91,7 +91,7 @@ impl Trees {
                 tree.leaves.push(leaf);
                 tree.roots.push(frontier.root());
             }
-            trees.insert(*workspace, tree);
+            trees.insert(workspace.clone(), tree);
         }
         Ok(Self(trees))
     }
@@ -124,8 +124,8 @@ impl Trees {
             let receipt: Value = serde_json::from_slice(receipt)?;
             if let Some(proof) = receipt.get("proof") {
                 let place = || format!("the receipt of key {}", asked.key);
-                let id = receipt["workspace_id"].as_u64().with_context(place)?;
-                let tree = self.0.get(&id).with_context(place)?;
+                let workspace = receipt["workspace"].as_str().with_context(place)?;
+                let tree = self.0.get(workspace).with_context(place)?;
                 tree.check_proof(proof).with_context(place)?;
                 count += 1;
             }
@@ -184,7 +184,7 @@ mod tests {
         let root = hashed(&parse_hash(&one).unwrap(), &parse_hash(&other).unwrap()).to_string();
         let is_good = |leaf: &str, path: &str, root: &str, logs: &Logs| {
             let proof = json!({"offset": 1, "size": 2, "leaf": leaf, "path": [path], "root": root});
-            Trees::of(logs).unwrap().0[&7].check_proof(&proof).is_ok()
+            Trees::of(logs).unwrap().0["7"].check_proof(&proof).is_ok()
         };
         assert!(is_good(&one, &other, &root, &two));
         assert!(!is_good(&other, &other, &root, &two));

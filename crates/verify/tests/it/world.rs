@@ -92,7 +92,7 @@ impl World {
             record_ids,
             trust_level,
             retention,
-            keys_max: 1_000_000,
+            keys_max: None,
             limits: CommandLimits::default(),
         };
         let day = Retention::Milliseconds(86_400_000);
@@ -102,6 +102,9 @@ impl World {
         self.ask("shop", shop);
         self.ask("kiosk", kiosk);
         self.ask("idle", app(3, RecordIdScheme::Single, TrustLevel::One, Retention::Forever));
+        for keys_max in [Some(100_000), Some(50_000), None, Some(1_000_000)] {
+            self.ask("kiosk", DefineRequest::KeyLimit { keys_max });
+        }
         for app in ["shop", "kiosk"] {
             self.ask(app, DefineRequest::Kind { name: name("warehouse") });
             self.sequence(

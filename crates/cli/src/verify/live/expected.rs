@@ -16,7 +16,7 @@ use crate::remote::not_read;
 #[derive(Debug, Default)]
 pub(super) struct Walk {
     time: Option<SystemTime>,
-    pub(super) workspaces: BTreeMap<u64, Expected>,
+    pub(super) workspaces: BTreeMap<String, Expected>,
 }
 
 /// What the events of a workspace come to.
@@ -50,7 +50,7 @@ impl Walk {
         if self.time.replace(event.committed_at).is_some_and(|last| event.committed_at < last) {
             return Err("it is earlier than the event before it".to_owned());
         }
-        self.workspaces.entry(event.workspace_id).or_default().take(event)
+        self.workspaces.entry(event.workspace.clone()).or_default().take(event)
     }
 }
 
@@ -297,7 +297,7 @@ mod tests {
         walk.take(&event(2, 1, vec![update(5, 2)])).unwrap();
         let delete = Change::Delete { id: 6, version: 1 };
         walk.take(&event(3, 2, vec![delete, unset])).unwrap();
-        let expected = &walk.workspaces[&7];
+        let expected = &walk.workspaces["store-1"];
         assert_eq!((expected.clients["me"].last.0, expected.clients["me"].offset), (2, 3));
         let found = |content, version, offset| Some((content, version, offset));
         assert_eq!(

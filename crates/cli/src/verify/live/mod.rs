@@ -47,9 +47,9 @@ pub(super) async fn run(remote: &Remote) -> Result<()> {
             });
             walked.await?;
             partitions = partitions.saturating_add(1);
-            for (id, expected) in &walk.workspaces {
-                progress.say(|| format!("{}: workspace {id} is compared", log.name));
-                match expected.compare(&app.workspace(id.to_string())).await? {
+            for (name, expected) in &walk.workspaces {
+                progress.say(|| format!("{}: workspace {name} is compared", log.name));
+                match expected.compare(&app.workspace(name.as_str())).await? {
                     true => compared = compared.saturating_add(1),
                     false => moved = moved.saturating_add(1),
                 }
@@ -156,7 +156,7 @@ impl Log {
     /// The receipt of an event's command, if it is still kept. Its key may have been used again
     /// since.
     async fn receipt(&self, app: &App, event: &Event, origin: &Origin) -> Result<Option<Receipt>> {
-        let workspace = app.workspace(event.workspace_id.to_string());
+        let workspace = app.workspace(event.workspace.as_str());
         let receipt = workspace.receipt(&origin.client, origin.key).await;
         let is_its = |it: &Receipt| (it.first_offset..=it.last_offset).contains(&event.offset);
         Ok(receipt.map_err(|error| not_read(&error))?.filter(is_its))

@@ -12,7 +12,7 @@ use seriatim_planted::{self as planted, Bug};
 use seriatim_types::{
     Change, Command, CommandChange, Condition, Definitions, EntityKey, Event, FieldName,
     FieldTemplates, Fields, Filler, Hole, KindId, Name, Number, NumberDrawn, Origin,
-    PartitionOffset, Receipt, Reset, Shown, Template, Time, Unknown, WorkspaceId,
+    PartitionOffset, Receipt, Reset, Retention, Shown, Template, Time, Unknown, WorkspaceId,
 };
 
 use super::numbers::{is_raw, next, record_ids, show, year_of};
@@ -48,8 +48,9 @@ impl State {
         if let Some(deadline) = command.deadline.filter(|deadline| now > *deadline) {
             return Err(refuse("DEADLINE_EXCEEDED", format!("{} at {}", deadline.0, now.0)));
         }
-        if self.keys() >= definitions.app.keys_max {
-            return Err(refuse("KEY_WINDOW_FULL", definitions.app.keys_max));
+        if let Some(max) = definitions.app.keys_max.filter(|max| self.keys() >= *max) {
+            let expire = definitions.app.retention != Retention::Forever;
+            return Err(refuse("KEY_WINDOW_FULL", format!("{max}, expire: {expire}")));
         }
         check_limits(command, &definitions.app.limits)?;
         check_shape(command, &definitions, self.workspace(id).kind)?;
@@ -333,6 +334,9 @@ impl Turn<'_> {
             None => (true, ""),
             Some(Condition::Exists) => (entity.is_some(), "KEY_NOT_FOUND"),
             Some(Condition::Absent) => (entity.is_none(), "KEY_EXISTS"),
+            Some(Condition::Version(_) | Condition::Value(_)) if entity.is_none() => {
+                (false, "KEY_NOT_FOUND")
+            }
             Some(Condition::Version(version)) => (has(version), "VERSION_MISMATCH"),
             Some(Condition::Value(value)) => (holds(value), "VALUE_MISMATCH"),
         };

@@ -84,6 +84,7 @@ fn event_name(definition: &Definition) -> Name {
         Definition::Kind(_) => "KindDefined",
         Definition::Sequence(_) => "SequenceDefined",
         Definition::Record(_) => "RecordDefined",
+        Definition::KeyLimit(_) => "KeyLimitChanged",
     };
     Name::new(name).expect("a good name")
 }
@@ -132,21 +133,26 @@ fn definition_of(
         (DefineRequest::Record { name, class, singleton }, Some(known)) => {
             record(known, name, *class, *singleton)
         }
+        (DefineRequest::KeyLimit { keys_max }, Some(known)) => {
+            if keys_max.is_some_and(|max| max == 0 || max > limits::KEYS_MAX) {
+                return Err(refuse("INVALID_ARGUMENT", "idempotency_keys_max"));
+            }
+            let is_same = known.app.keys_max == *keys_max;
+            Ok((!is_same).then_some(Definition::KeyLimit(*keys_max)))
+        }
     }
 }
 
 fn app(known: Option<&Definitions>, asked: AppSettings) -> Result<Option<Definition>, Refused> {
-    match known {
-        // Limits are those of the release that made the app: nobody can ask for others.
-        Some(known) if known.app == (AppSettings { limits: known.app.limits, ..asked.clone() }) => {
-            Ok(None)
-        }
-        Some(_) => Err(refuse("APP_EXISTS", "")),
-        None => {
-            check_settings(&asked)?;
-            Ok(Some(Definition::App(asked)))
-        }
-    }
+    let Some(Definitions { app: known, .. }) = known else {
+        check_settings(&asked)?;
+        return Ok(Some(Definition::App(asked)));
+    };
+    // Limits are those of the release that made the app: nobody can ask for others. How many keys are
+    // kept may have changed since.
+    let (limits, keys_max) = (known.limits, known.keys_max);
+    let is_same = *known == AppSettings { limits, keys_max, ..asked };
+    if is_same { Ok(None) } else { Err(refuse("APP_EXISTS", "")) }
 }
 
 fn kind(known: &Definitions, name: &Name) -> Option<Definition> {
@@ -203,7 +209,7 @@ fn check_settings(settings: &AppSettings) -> Result<(), Refused> {
     let (asked, most) = (&settings.limits, CommandLimits::default());
     let checks: [(&str, u64, u64); 12] = [
         ("partitions", settings.partitions.into(), limits::PARTITIONS_MAX.into()),
-        ("idempotency_keys_max", settings.keys_max, limits::KEYS_MAX),
+        ("idempotency_keys_max", settings.keys_max.unwrap_or(1), limits::KEYS_MAX),
         ("idempotency_retention", retention, limits::RETENTION_MS_MAX),
         ("limits.events", asked.events.into(), most.events.into()),
         ("limits.changes", asked.changes.into(), most.changes.into()),

@@ -286,24 +286,24 @@ fn refused_of(refusal: &Refusal) -> Refused {
         Refusal::UnknownSequence { name, field } | Refusal::UnknownKind { name, field } => {
             format!("{field} {name}")
         }
-        Refusal::NotFound { workspace: id } | Refusal::RecordNotFound { id } => id.to_string(),
+        Refusal::RecordNotFound { id } => id.to_string(),
         Refusal::DefinitionConflict { name, .. } | Refusal::KindConflict { current: name } => {
             name.to_string()
         }
         Refusal::RecordExists { id } | Refusal::SingletonExists { id, .. } => id.to_string(),
-        Refusal::KeyExists { key, current } => current_of(key, Some(current)),
-        Refusal::KeyNotFound { key } => current_of(key, None),
-        Refusal::ValueMismatch { key, current } => current_of(key, current.as_ref()),
-        Refusal::VersionMismatch { subject: Subject::Entity(key), current } => {
-            current_of(key, current.as_ref())
+        Refusal::KeyExists { key, current }
+        | Refusal::ValueMismatch { key, current }
+        | Refusal::VersionMismatch { subject: Subject::Entity(key), current } => {
+            current_of(key, current)
         }
+        Refusal::KeyNotFound { key } => format!("{key} is absent"),
         Refusal::VersionMismatch { subject: Subject::Record(id), current } => {
-            current_of(id, current.as_ref())
+            current_of(id, current)
         }
         Refusal::OffsetMismatch { current } => current.to_string(),
         Refusal::TooLarge { max, found, .. } => format!("{found} of {max}"),
         Refusal::KeyReused { first } => first.to_string(),
-        Refusal::KeyWindowFull { max } => max.to_string(),
+        Refusal::KeyWindowFull { max, keys_expire } => format!("{max}, expire: {keys_expire}"),
         Refusal::DeadlineExceeded { deadline, time } => format!("{} at {}", deadline.0, time.0),
         Refusal::PermissionDenied { .. }
         | Refusal::AppNotFound
@@ -313,8 +313,8 @@ fn refused_of(refusal: &Refusal) -> Refused {
     refuse(refusal.code(), about)
 }
 
-fn current_of(subject: &dyn std::fmt::Display, current: Option<&Current>) -> String {
-    let Some(Current { version, value }) = current else { return format!("{subject} is absent") };
+fn current_of(subject: &dyn std::fmt::Display, current: &Current) -> String {
+    let Current { version, value } = current;
     match value {
         CurrentValue::Entity(value) => {
             let value = str::from_utf8(value).expect("JSON is text");

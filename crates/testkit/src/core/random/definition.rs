@@ -1,6 +1,7 @@
 //! What can be asked to be defined.
 
 use seriatim_storage::faulty::Dice;
+use seriatim_types::limits::KEYS_MAX;
 use seriatim_types::{
     CommandLimits, Define, DefineRequest, NUMBER_MAX, RecordClass, RecordIdScheme, Reset,
     Retention, TrustLevel,
@@ -18,9 +19,10 @@ impl Requests {
     #[must_use]
     pub fn new(dice: &mut Dice, partitions: u16) -> Self {
         let windows = [
-            (Retention::Milliseconds(15_000), 20),
-            (Retention::Milliseconds(120_000), 80),
-            (Retention::Forever, 10_000),
+            (Retention::Milliseconds(15_000), Some(20)),
+            (Retention::Milliseconds(120_000), Some(80)),
+            (Retention::Forever, Some(10_000)),
+            (Retention::Milliseconds(60_000), None),
         ];
         let (retention, keys_max) = pick(dice, &windows);
         let app = DefineRequest::App {
@@ -90,14 +92,15 @@ impl Requests {
 fn other_app(dice: &mut Dice, mut request: DefineRequest) -> Define {
     if let DefineRequest::App { partitions, keys_max, .. } = &mut request {
         *partitions = pick(dice, &[2, 2, 0, 1_025]);
-        *keys_max += dice.below(2);
+        // An app may be made again with another limit, which changes nothing.
+        *keys_max = pick(dice, &[*keys_max, None, Some(0), Some(7)]);
     }
     Define { app: name(pick(dice, &["other-1", "other-2", "other-3", "456"])), request }
 }
 
 fn new(dice: &mut Dice) -> DefineRequest {
     let index = dice.below(4);
-    match dice.below(3) {
+    match dice.below(4) {
         0 => DefineRequest::Kind { name: name(pick(dice, &["depot", "yard", "pier", "barn"])) },
         1 => {
             let kind = pick(dice, &["default", "warehouse", "depot"]);
@@ -106,11 +109,17 @@ fn new(dice: &mut Dice) -> DefineRequest {
             let name = format!("sequence-{index}");
             sequence(&name, kind, ranges, "{n}", reset, 840)
         }
+        2 => DefineRequest::KeyLimit { keys_max: some_limit(dice) },
         _ => {
             let class = pick(dice, &[RecordClass::C, RecordClass::O, RecordClass::W]);
             record(&format!("record-{index}"), class, one_in(dice, 2))
         }
     }
+}
+
+/// A limit of keys that is soon reached, or never, or cannot be.
+fn some_limit(dice: &mut Dice) -> Option<u64> {
+    pick(dice, &[None, None, Some(25), Some(90), Some(300), Some(0), Some(KEYS_MAX + 1)])
 }
 
 fn change_presentation(dice: &mut Dice, request: &mut DefineRequest) {
@@ -124,7 +133,11 @@ fn change_presentation(dice: &mut Dice, request: &mut DefineRequest) {
 /// What may not change, or cannot be.
 fn change(dice: &mut Dice, request: &mut DefineRequest) {
     match request {
-        DefineRequest::App { keys_max, .. } => *keys_max += 1,
+        DefineRequest::App { partitions, keys_max, .. } => {
+            *keys_max = some_limit(dice);
+            *partitions += u16::try_from(dice.below(2)).expect("one at most");
+        }
+        DefineRequest::KeyLimit { keys_max } => *keys_max = some_limit(dice),
         DefineRequest::Kind { name: kind } => *kind = name("default"),
         DefineRequest::Sequence { kind, ranges, reset, utc_offset_minutes, .. } => {
             match dice.below(5) {

@@ -279,9 +279,7 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
 
 /// Something was committed and could not be read, so the caller is left without knowing.
 pub(crate) fn unread(error: ApiError) -> ApiError {
-    let code = match error.code {
-        ErrorCode::PartitionStopped => ErrorCode::OutcomeUnknown,
-        code => code,
-    };
+    let is_stopped = error.code == ErrorCode::PartitionStopped;
+    let code = if is_stopped { ErrorCode::OutcomeUnknown } else { error.code };
     ApiError { code, ..error }.retryable().with_outcome(Written::Unknown)
 }

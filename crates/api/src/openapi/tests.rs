@@ -1,3 +1,5 @@
+//! The document is OpenAPI, and says of each method what the table says.
+
 use std::collections::BTreeSet;
 
 use super::*;

@@ -71,17 +71,11 @@ fn parameters() -> String {
         "| parameter | in | takes | unless given | what it is |\n|---|---|---|---|---|\n"
             .to_owned();
     let mut rows = BTreeSet::new();
-    for method in METHODS {
-        let places = [("path", method.parts), ("query", method.query), ("header", method.headers)];
-        for (place, parameters) in places {
-            for parameter in parameters {
-                let row = parameter_row(place, parameter);
-                if rows.insert(row.clone()) {
-                    table.push_str(&row);
-                }
-            }
-        }
-    }
+    let of_path = METHODS.iter().flat_map(|it| it.parts).map(|it| parameter_row("path", it));
+    let of_query = METHODS.iter().flat_map(|it| it.query).map(|it| parameter_row("query", it));
+    let headers = METHODS.iter().flat_map(|it| it.headers).map(|it| parameter_row("header", it));
+    let all = of_path.chain(of_query).chain(headers);
+    all.filter(|row| rows.insert(row.clone())).for_each(|row| table.push_str(&row));
     table
 }
 

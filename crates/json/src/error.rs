@@ -180,6 +180,12 @@ pub enum Problem {
 }
 
 /// The beginning of a text, so that an answer stays small whatever was sent.
+    /// An object that looks like a marker and is none.
+    #[error(
+        "has only {found}, and the markers are $ref, $next, $draw and $lit: wrap data that looks like \
+         a marker: {{\"$lit\": …}}"
+    )]
+    UnknownMarker { found: String },
 pub(crate) fn excerpt(text: &str) -> String {
     const CHARS_MAX: usize = 64;
     match text.char_indices().nth(CHARS_MAX) {

@@ -1,5 +1,6 @@
 //! What commands become.
 
+use seriatim_codec::fingerprint;
 use seriatim_json::{CommandBody, command};
 use seriatim_types::{
     CommandChange, Condition, EntityKey, FieldName, Filler, Hole, Name, Shown, Template, Time,
@@ -188,6 +189,26 @@ fn an_unknown_marker_is_refused_unless_it_is_a_literal() {
     let long = "x".repeat(300);
     let invalid = args(&format!(r#"{{"a": {{"${long}": 1}}}}"#)).unwrap_err();
     assert!(invalid.to_string().len() < 300, "what was sent is shown by its beginning");
+}
+
+/// That an import keeps its id is checked and not stored: a client that adds the member to what it
+/// sends again still sends the same command.
+#[test]
+fn import_is_checked_and_no_part_of_the_command() {
+    let create = |more: &str| {
+        let create = format!(r#"{{"create": {{"id": 200001, "kind": "a"{more}}}}}"#);
+        read(&format!(r#"{{"events": [{{"name": "X", "changes": [{create}]}}]}}"#))
+    };
+    let plain = create("");
+    for more in [r#", "import": true"#, r#", "import": false"#] {
+        let with = create(more);
+        assert_eq!(with, plain);
+        let of = |body: &CommandBody| fingerprint(&body.events, body.if_offset);
+        assert_eq!(of(&with), of(&plain));
+    }
+    let raw = r#"{"events": [{"name": "X", "changes": [
+        {"create": {"id": 7, "kind": "a", "import": false}}, {"update": {"id": 7, "fields": {}}}]}]}"#;
+    assert_eq!(read(raw).events[0].changes.len(), 2);
 }
 
 #[test]

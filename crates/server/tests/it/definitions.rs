@@ -166,6 +166,15 @@ fn only_the_format_of_a_sequence_may_change() {
 }
 
 #[test]
+fn a_placeholder_that_is_not_known_is_named() {
+    let world = World::shop();
+    let refused = world.put("/v1/apps/shop/sequences/x", r#"{"format":"{yy}-{n}"}"#);
+    let refused = error(&refused, 400, "INVALID_ARGUMENT");
+    let message = "format: {yy} is not known in a format: use {n}, {n:06}, {yyyy}, {{ or }}";
+    assert_eq!((&refused["field"], &refused["message"]), (&json!("format"), &json!(message)));
+}
+
+#[test]
 fn a_workspace_of_another_kind_is_declared_before_its_first_event() {
     let world = World::shop();
     world.put("/v1/apps/shop/kinds/warehouse", "{}");

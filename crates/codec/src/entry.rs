@@ -27,6 +27,8 @@
 //!  DefineSequence  1 name string · 2 kind string · 3 ranges repeated Range · 4 format string
 //!                  5 reset 1 never, 2 yearly · 6 utc_offset_minutes sint32
 //!  DefineRecord    1 name string · 2 class 1 c, 2 o, 3 w · 3 singleton bool
+//!                  instead of 2 to 6 also: 7 sequence_members SequenceMembers
+//!                  8 record_members RecordMembers
 //! ```
 
 use seriatim_types::{
@@ -219,6 +221,12 @@ impl Message for Define {
                     to.choice(5, reset);
                     to.signed(6, *utc_offset_minutes);
                 }),
+            DefineRequest::SequenceMembers { name, members } => {
+                to.message(7, &(name.clone(), members.clone()));
+            }
+            DefineRequest::RecordMembers { name, members } => {
+                to.message(8, &(name.clone(), *members));
+            }
             DefineRequest::Record { name, class, singleton } => to.nested(5, |to| {
                 to.text(1, name.as_str());
                 to.choice(2, class);
@@ -253,6 +261,12 @@ impl Message for Define {
                     utc_offset_minutes: from.signed(6)?,
                 })
             }),
+            7 => from
+                .message(7)
+                .map(|(name, members)| DefineRequest::SequenceMembers { name, members }),
+            8 => from
+                .message(8)
+                .map(|(name, members)| DefineRequest::RecordMembers { name, members }),
             5 => from.nested(5, "DefineRecord", |from| {
                 Ok(DefineRequest::Record {
                     name: from.name(1)?,

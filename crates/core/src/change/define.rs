@@ -4,15 +4,16 @@
 //! that workspace's log. Every step goes to all partitions of the app through the outbox.
 
 use seriatim_codec::{OutboxPointer, Stored, encode_number};
-use seriatim_sequencer::{Format, Ranges, Singletons, UtcOffset, built_in};
+use seriatim_sequencer::{Format, Ranges, Sequences, Singletons, UtcOffset, built_in};
 use seriatim_types::limits::{
     KEYS_MAX, PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX,
     SEQUENCES_PER_KIND_MAX, SINGLETONS_MAX, WORKSPACE_KINDS_MAX,
 };
 use seriatim_types::{
     AppId, AppSettings, CommandLimits, Define, DefineRequest, Definition, Definitions,
-    KindDefinition, KindId, Name, PartitionId, PartitionRef, RecordClass, RecordDefinition,
-    Retention, SequenceDefinition, SequenceId,
+    KindDefinition, KindId, NUMBER_MAX, Name, PartitionId, PartitionRef, RecordClass,
+    RecordDefinition, RecordMembers, Reset, Retention, SequenceDefinition, SequenceId,
+    SequenceMembers,
 };
 
 use super::At;
@@ -49,14 +50,10 @@ pub(crate) fn definition_of(
         DefineRequest::App { .. } => unreachable!("an app was answered above"),
         DefineRequest::Kind { name } => kind(defined, name),
         DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes } => {
-            let Some(kind_id) = defined.kind(kind) else {
-                let field = "kind".to_owned();
-                return Err(Refusal::UnknownKind { name: kind.clone(), field });
-            };
             let asked = SequenceDefinition {
                 name: name.clone(),
                 id: next_sequence_id(defined),
-                kind: kind_id,
+                kind: defined.kind(kind).ok_or_else(|| unknown_kind(kind))?,
                 ranges: ranges.clone(),
                 format: format.clone(),
                 reset: *reset,
@@ -68,6 +65,15 @@ pub(crate) fn definition_of(
             record(defined, name, *class, *singleton)
         }
     }
+        DefineRequest::SequenceMembers { name, members } => {
+            sequence(defined, filled_sequence(defined, name, members)?)
+        }
+        DefineRequest::RecordMembers { name, members: RecordMembers { class, singleton } } => {
+            let existing = defined.record(name);
+            let class = class.or(existing.map(|it| it.class)).unwrap_or(RecordClass::C);
+            let singleton = singleton.or(existing.map(|it| it.singleton.is_some()));
+            record(defined, name, class, singleton.unwrap_or(false))
+        }
 }
 
 fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Definition>, Refusal> {
@@ -163,6 +169,43 @@ fn sequence(defined: &Defined, asked: SequenceDefinition) -> Result<Option<Defin
 }
 
 fn next_sequence_id(defined: &Defined) -> SequenceId {
+/// What is left out is as it is, or the default where there is no such sequence. This is the one place
+/// where both are known: a request that was filled in before it got here could overwrite what another
+/// has changed meanwhile.
+fn filled_sequence(
+    defined: &Defined,
+    name: &Name,
+    members: &SequenceMembers,
+) -> Result<SequenceDefinition, Refusal> {
+    let existing = defined.sequence(name).cloned();
+    let base = existing.unwrap_or_else(|| SequenceDefinition {
+        name: name.clone(),
+        id: next_sequence_id(defined),
+        kind: Sequences::DEFAULT_KIND,
+        ranges: vec![(1, NUMBER_MAX)],
+        format: Format::default().source().to_owned(),
+        reset: Reset::Never,
+        utc_offset_minutes: 0,
+    });
+    let SequenceMembers { kind, ranges, format, reset, utc_offset_minutes } = members;
+    let kind = match kind {
+        Some(kind) => defined.kind(kind).ok_or_else(|| unknown_kind(kind))?,
+        None => base.kind,
+    };
+    Ok(SequenceDefinition {
+        kind,
+        ranges: ranges.clone().unwrap_or(base.ranges),
+        format: format.clone().unwrap_or(base.format),
+        reset: reset.unwrap_or(base.reset),
+        utc_offset_minutes: utc_offset_minutes.unwrap_or(base.utc_offset_minutes),
+        ..base
+    })
+}
+
+fn unknown_kind(name: &Name) -> Refusal {
+    Refusal::UnknownKind { name: name.clone(), field: "kind".to_owned() }
+}
+
     let count = u16::try_from(defined.plain().sequences.len()).expect("below the limit, a u16");
     SequenceId(built_in::FIRST_OF_APP.0.saturating_add(count))
 }

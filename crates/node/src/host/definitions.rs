@@ -198,6 +198,8 @@ pub(super) fn made_by(define: &Define) -> Option<(Name, u16)> {
         DefineRequest::App { .. }
         | DefineRequest::Kind { .. }
         | DefineRequest::Sequence { .. }
-        | DefineRequest::Record { .. } => None,
+        | DefineRequest::SequenceMembers { .. }
+        | DefineRequest::Record { .. }
+        | DefineRequest::RecordMembers { .. } => None,
     }
 }

@@ -165,6 +165,48 @@ fn only_the_format_of_a_sequence_may_change() {
     error(&overlap, 400, "INVALID_ARGUMENT");
 }
 
+/// `PUT {"format": "…"}` of a yearly sequence was a conflict: what was left out was taken for the default.
+#[test]
+fn what_is_left_out_of_a_definition_stays_as_it_is() {
+    let world = World::shop();
+    let path = "/v1/apps/shop/sequences/invoice";
+    let changed = world.put(path, r#"{"format":"R-{yyyy}-{n:04}"}"#);
+    assert_eq!((changed.status, &json(&changed)["changed"]), (200, &json!(true)));
+    assert_eq!(json(&world.put(path, "{}"))["changed"], false);
+    let sequences = &json(&world.get("/v1/apps/shop/definitions"))["sequences"];
+    let expected = json!({"name": "invoice", "kind": "default", "ranges": [[1, 9_007_199_254_740_991_u64]],
+        "format": "R-{yyyy}-{n:04}", "reset": "yearly", "utc_offset": "+00:00"});
+    assert_eq!(sequences[1], expected);
+    error(&world.put(path, r#"{"reset":"never"}"#), 409, "DEFINITION_CONFLICT");
+
+    for path in ["/v1/apps/shop/records/line", "/v1/apps/shop/records/settings"] {
+        assert_eq!(json(&world.put(path, "{}"))["changed"], false, "{path}");
+    }
+    assert_eq!(json(&world.put("/v1/apps/shop/records/note", "{}"))["changed"], true);
+    let records = &json(&world.get("/v1/apps/shop/definitions"))["records"];
+    assert_eq!(records[3], json!({"name": "note", "class": "c", "singleton": false}));
+}
+
+/// Whichever of the two is decided first, the one that leaves the format out never resets it.
+#[test]
+fn simultaneous_definitions_reset_nothing_that_one_of_them_leaves_out() {
+    let world = World::shop();
+    for round in 0..20 {
+        let path = format!("/v1/apps/shop/sequences/s{round}");
+        let bodies = ["{}", r#"{"format":"S-{n}"}"#, "{}", r#"{"kind":"default"}"#];
+        std::thread::scope(|scope| {
+            for body in bodies {
+                let (world, path) = (&world, &path);
+                scope.spawn(move || assert_eq!(world.put(path, body).status, 200));
+            }
+        });
+    }
+    let definitions = json(&world.get("/v1/apps/shop/definitions"));
+    let sequences = definitions["sequences"].as_array().unwrap();
+    assert_eq!(sequences.len(), 22);
+    assert!(sequences[2..].iter().all(|it| it["format"] == "S-{n}"), "{sequences:?}");
+}
+
 #[test]
 fn a_placeholder_that_is_not_known_is_named() {
     let world = World::shop();

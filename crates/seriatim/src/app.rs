@@ -148,14 +148,14 @@ impl App {
         let declare = Declare { workspace: workspace.workspace.clone(), kind };
         let within = self.opened.answer_within;
         let reply = self.opened.with(|node| node.declare(&self.name, declare, within))??;
-        self.opened.applied(reply)?;
+        self.opened.applied(reply.map_err(|it| it.of_app(&self.name)))?;
         Ok(workspace)
     }
 
     fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {
         let within = self.opened.answer_within;
         let reply = self.opened.with(|node| node.define(&self.name, request, within))??;
-        self.opened.applied(reply)?;
+        self.opened.applied(reply.map_err(|it| it.of_app(&self.name)))?;
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ use super::At;
 use crate::defined::Defined;
 use crate::effects::Fault;
 use crate::home::Home;
-use crate::refusal::Refusal;
+use crate::refusal::{NoApp, Refusal};
 use crate::rows::Draft;
 
 /// The step that a request comes to; `None` when everything is so already. `new_app` is the id
@@ -45,7 +45,8 @@ pub(crate) fn definition_of(
         };
         return app(defined, settings);
     }
-    let defined = defined.ok_or(Refusal::AppNotFound)?;
+    let no_app = || NoApp { name: define.app.clone(), similar: None };
+    let defined = defined.ok_or_else(|| Refusal::AppNotFound(Some(no_app())))?;
     match &define.request {
         DefineRequest::App { .. } => unreachable!("an app was answered above"),
         DefineRequest::Kind { name } => kind(defined, name),
@@ -64,7 +65,6 @@ pub(crate) fn definition_of(
         DefineRequest::Record { name, class, singleton } => {
             record(defined, name, *class, *singleton)
         }
-    }
         DefineRequest::SequenceMembers { name, members } => {
             sequence(defined, filled_sequence(defined, name, members)?)
         }
@@ -74,6 +74,7 @@ pub(crate) fn definition_of(
             let singleton = singleton.or(existing.map(|it| it.singleton.is_some()));
             record(defined, name, class, singleton.unwrap_or(false))
         }
+    }
 }
 
 fn app(defined: Option<&Defined>, settings: AppSettings) -> Result<Option<Definition>, Refusal> {
@@ -168,7 +169,6 @@ fn sequence(defined: &Defined, asked: SequenceDefinition) -> Result<Option<Defin
     Ok((asked != *existing).then_some(Definition::Sequence(asked)))
 }
 
-fn next_sequence_id(defined: &Defined) -> SequenceId {
 /// What is left out is as it is, or the default where there is no such sequence. This is the one place
 /// where both are known: a request that was filled in before it got here could overwrite what another
 /// has changed meanwhile.
@@ -206,6 +206,7 @@ fn unknown_kind(name: &Name) -> Refusal {
     Refusal::UnknownKind { name: name.clone(), field: "kind".to_owned() }
 }
 
+fn next_sequence_id(defined: &Defined) -> SequenceId {
     let count = u16::try_from(defined.plain().sequences.len()).expect("below the limit, a u16");
     SequenceId(built_in::FIRST_OF_APP.0.saturating_add(count))
 }

@@ -2,8 +2,8 @@
 
 use seriatim_codec::{OutboxPointer, PartitionPrefix, Stored, Table};
 use seriatim_core::{
-    DEFAULT_KIND, DefineOutcome, DeliveryOutcome, Effects, Fault, Outcome, Outgoing, Refusal,
-    RowChange, RowId, Rows, SYSTEM_APP, StepError,
+    DEFAULT_KIND, DefineOutcome, DeliveryOutcome, Effects, Fault, NoApp, Outcome, Outgoing,
+    Refusal, RowChange, RowId, Rows, SYSTEM_APP, StepError,
 };
 use seriatim_sequencer::Settings;
 use seriatim_testkit::core::{Node, Shop, changes, name};
@@ -180,14 +180,14 @@ fn apps_are_counted_as_they_come_into_being() {
     let mut system = System::new();
     assert_eq!(system.define("one", with(|_| ())), defined(1, 1));
     assert_eq!(invalid_field(system.define("none", with(|app| app.partitions = 0))), "partitions");
-    assert_eq!(refusal(system.define("none", kind("k"))), Refusal::AppNotFound);
+    let no_app = refusal(system.define("none", kind("k")));
+    assert_eq!(no_app, Refusal::AppNotFound(Some(NoApp { name: name("none"), similar: None })));
+    assert_eq!(no_app.to_string(), "there is no app \"none\"");
     assert_eq!(system.define("two", with(|_| ())), defined(2, 1));
     assert_eq!(system.define("one", kind("k")), defined(1, 2));
     assert_eq!(system.define("two", kind("k")), defined(2, 2));
 }
 
-#[test]
-fn settings_lie_within_their_limits() {
 /// A format alone was a conflict: the members that were left out were taken for the defaults.
 #[test]
 fn what_is_left_out_is_the_default_of_a_new_sequence_and_stays_of_an_old_one() {
@@ -248,6 +248,8 @@ fn what_is_left_out_is_the_default_of_new_records_and_stays_of_old_ones() {
     }
 }
 
+#[test]
+fn settings_lie_within_their_limits() {
     let most = CommandLimits::default();
     let bad: [(&str, Different<'_>); 17] = [
         ("partitions", &|app| app.partitions = 0),
@@ -649,7 +651,9 @@ fn a_partition_without_definitions_knows_no_app() {
     let before = state(&node);
     for body in [Body::Command(command.clone()), Body::Declare(declare)] {
         let outcome = node.apply(&[at(NOW, body)]).remove(0).outcome;
-        assert_eq!(refusal(outcome), Refusal::AppNotFound);
+        let refused = refusal(outcome);
+        assert_eq!(refused, Refusal::AppNotFound(None));
+        assert_eq!(refused.of_app(&name("shop")).to_string(), "there is no app \"shop\"");
     }
     assert_eq!(state(&node), before);
     let first = System::with_partitions(1).sent_to(0).remove(0);

@@ -129,6 +129,41 @@ fn an_app_that_is_not_there_is_not_found_by_anything() {
     error(&world.post("/v1/partitions/none/0/restart", ""), 404, "APP_NOT_FOUND");
 }
 
+/// It said that there was no such app, and a path has more than one name in it.
+#[test]
+fn an_app_that_is_not_there_is_named_and_so_is_one_that_may_be_meant() {
+    let world = World::shop();
+    let key = crate::world::key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "a")];
+    for (asked, message) in [
+        ("shpo", r#"there is no app "shpo"; did you mean "shop"?"#),
+        ("payments", r#"there is no app "payments""#),
+    ] {
+        let at = |path: &str| format!("/v1/apps/{asked}{path}");
+        let workspace = at("/workspaces/store-1");
+        for (method, path, body) in [
+            ("GET", at(""), ""),
+            ("GET", at("/definitions"), ""),
+            ("GET", at("/partitions/0/events"), ""),
+            ("GET", format!("{workspace}/head"), ""),
+            ("PUT", at("/kinds/x"), "{}"),
+            ("PUT", at("/sequences/x"), "{}"),
+            ("PUT", at("/records/x"), "{}"),
+            ("PUT", workspace.clone(), "{}"),
+            ("POST", format!("{workspace}/commands"), NOTED),
+            ("POST", format!("/v1/partitions/{asked}/0/restart"), ""),
+        ] {
+            let refused = error(&world.send(method, &path, &headers, body), 404, "APP_NOT_FOUND");
+            assert_eq!(refused["message"], message, "{method} {path}");
+        }
+        let grpc = world.grpc();
+        let mut command = crate::grpc::request("store-1", 1, NOTED);
+        command.app = asked.to_owned();
+        let refused = failed(grpc.submit(command), Code::NotFound, "APP_NOT_FOUND");
+        assert_eq!(refused["message"], message);
+    }
+}
+
 #[test]
 fn definitions_are_counted_and_the_same_again_changes_nothing() {
     let world = World::shop();

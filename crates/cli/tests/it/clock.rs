@@ -61,7 +61,7 @@ fn serve(kind: &str, folder: &Path) -> Served {
         command(&[kind, "--listen", "127.0.0.1:0", "--set", "clock.trust_kernel=false"]);
     server.args(["--set", "log.level=warn"]);
     server.arg("--data").arg(folder).stderr(Stdio::piped());
-    let mut server = Dev::spawn_until(server, "Data is kept");
+    let mut server = Dev::spawn_until(server, "Process ");
     let complaints = BufReader::new(server.errors().unwrap());
     Served { server, complaints }
 }

@@ -101,7 +101,7 @@ impl From<&types::AppSettings> for App {
                 types::TrustLevel::Two => 2,
             },
             idempotency_retention: retention(settings.retention),
-            idempotency_keys_max: Some(settings.keys_max),
+            idempotency_keys_max: settings.keys_max,
         }
     }
 }

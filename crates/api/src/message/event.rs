@@ -6,7 +6,7 @@ use seriatim_types as types;
 use uuid::Uuid;
 
 use super::definition::{RecordKind, Reset, ranges, utc_offset};
-use super::{App, Hash, Json, NumberDrawn, Timestamp};
+use super::{App, AppChange, Hash, Json, NumberDrawn, Timestamp};
 
 /// An event, with every number that it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,7 +136,7 @@ pub struct EntityUnset {
 
 /// A step of an app's definitions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum DefinitionStep {
     /// The app was made.
     App(App),
@@ -146,6 +146,8 @@ pub enum DefinitionStep {
     Sequence(SequenceStep),
     /// A kind of records was defined.
     Record(RecordKind),
+    /// The limit of idempotency keys was changed.
+    KeyLimit(AppChange),
 }
 
 /// A kind of workspaces that was defined.
@@ -262,6 +264,9 @@ impl From<&types::Definition> for DefinitionStep {
                 utc_offset: utc_offset(sequence.utc_offset_minutes),
             }),
             types::Definition::Record(record) => Self::Record(record.into()),
+            types::Definition::KeyLimit(idempotency_keys_max) => {
+                Self::KeyLimit(AppChange { idempotency_keys_max: *idempotency_keys_max })
+            }
         }
     }
 }

@@ -371,7 +371,7 @@ fn settings() -> AppSettings {
         record_ids: RecordIdScheme::Single,
         trust_level: TrustLevel::Zero,
         retention: Retention::Milliseconds(86_400_000),
-        keys_max: 10_000_000,
+        keys_max: Some(10_000_000),
         limits: CommandLimits::default(),
     }
 }
@@ -455,6 +455,8 @@ fn steps_of_the_definitions_are_changes_of_the_system_app() {
             Definition::Sequence(invoice_sequence(KindId(1))),
             r#"{"sequence":{"name":"invoice","kind_id":1,"ranges":[[1,999999],[2000000,2000001]],"format":"INV-{yyyy}-{n:06}","reset":"yearly","utc_offset":"-01:30"}}"#,
         ),
+        (Definition::KeyLimit(Some(7)), r#"{"key_limit":{"idempotency_keys_max":7}}"#),
+        (Definition::KeyLimit(None), r#"{"key_limit":{"idempotency_keys_max":null}}"#),
         (
             Definition::Record(record(None)),
             r#"{"record":{"name":"invoice","class":"o","singleton":false}}"#,

@@ -211,6 +211,7 @@ fn header_of(header: &Parameter) -> Value {
 fn schema_of(parameter: &Parameter) -> Value {
     match parameter.takes {
         Takes::Text { bytes_max } => text(bytes_max),
+        Takes::App => not_of_digits(),
         Takes::Client => text(CLIENT_ID_CHARS_MAX),
         Takes::Workspace => workspace(),
         Takes::Whole { min, max, default } => {
@@ -234,9 +235,13 @@ fn schema_of(parameter: &Parameter) -> Value {
 /// A name, or an id: below 2^40, without leading zeros.
 fn workspace() -> Value {
     let id = json!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,12})$"});
+    json!({"anyOf": [not_of_digits(), id]})
+}
+
+fn not_of_digits() -> Value {
     let mut name = text(NAME_BYTES_MAX);
     name["not"] = json!({"pattern": "^[0-9]+$"});
-    json!({"anyOf": [name, id]})
+    name
 }
 
 /// What a name can be: no control characters, and not the two texts that vanish from paths.
@@ -252,9 +257,12 @@ fn text(bytes_max: usize) -> Value {
 fn example_of(parameter: &Parameter) -> Value {
     match parameter.takes {
         Takes::Whole { .. } | Takes::Flag => example(parameter.example),
-        Takes::Text { .. } | Takes::Client | Takes::Workspace | Takes::Uuid | Takes::Moment => {
-            parameter.example.into()
-        }
+        Takes::Text { .. }
+        | Takes::App
+        | Takes::Client
+        | Takes::Workspace
+        | Takes::Uuid
+        | Takes::Moment => parameter.example.into(),
     }
 }
 

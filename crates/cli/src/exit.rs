@@ -215,7 +215,7 @@ pub(crate) fn code_of_store(error: &OpenError) -> &'static str {
     match error {
         OpenError::InUse { .. } => "STORE_IN_USE",
         OpenError::Missing { .. } => "NOT_FOUND",
-        OpenError::Occupied { .. } => "FOLDER_OCCUPIED",
+        OpenError::Occupied { .. } | OpenError::Foreign { .. } => "FOLDER_OCCUPIED",
         OpenError::UnknownTable { .. } => "STORE_TOO_NEW",
         OpenError::Damaged { .. } => "FILE_DAMAGED",
         OpenError::Failed { .. } => "STORE_UNREADABLE",

@@ -100,6 +100,10 @@ pub(crate) fn not_read(error: &Error) -> Failure {
 
 /// Why a definition was not made, or may not have been. Defining the same again changes nothing.
 pub(crate) fn not_defined(error: &Error) -> Failure {
+    // What the server says of it holds, whether or not it is worth trying again.
+    if error.facts().get("outcome").is_some_and(|outcome| outcome == "not_written") {
+        return failure(Exit::NotWritten, error, format!("not written: {}", error.message()));
+    }
     if !error.is_retryable() {
         return failure(Exit::Refused, error, error.message().to_owned());
     }

@@ -165,7 +165,8 @@ fn open_store(
 fn log_start(address: SocketAddr, data: &Path, changed: &str) {
     let version = env!("CARGO_PKG_VERSION");
     let (address, data) = (address.to_string(), data.display().to_string());
-    tracing::info!(version, address, data, settings = changed, "server started");
+    let pid = std::process::id();
+    tracing::info!(version, address, pid, data, settings = changed, "server started");
 }
 
 /// Ends the node, and says how that went.

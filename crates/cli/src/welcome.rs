@@ -19,9 +19,10 @@ pub(crate) fn complain(text: impl std::fmt::Display) {
 /// Where the server is, and for development what to try first.
 pub(crate) fn text(address: SocketAddr, data: &Path, is_dev: bool) -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let data = data.display();
+    let (pid, data) = (std::process::id(), data.display());
     let place = format!(
-        "Seriatim {version} listens on http://{address}\nData is kept in {data}. Ctrl-C stops."
+        "Seriatim {version} listens on http://{address}\n\
+         Process {pid} keeps its data in {data}. Ctrl-C stops."
     );
     if is_dev { format!("{place}\n\n{}", first_steps(address)) } else { place }
 }

@@ -12,6 +12,7 @@ use tonic::{Response, Status};
 use crate::app::App;
 use crate::definitions::AppInfo;
 use crate::error::Error;
+use crate::failure::{Failure, Outcome};
 use crate::key::Key;
 use crate::partition::PartitionStatus;
 use crate::receipt::time_of;
@@ -158,11 +159,20 @@ impl Client {
         let deadline = now.checked_add(*patience).unwrap_or(now);
         let late = format!("no answer within {} ms", patience.as_millis());
         let mut last = Error::new(Error::DEADLINE_EXCEEDED, late).retryable(None);
+        // What an attempt has left open, no later one settles by not being taken.
+        let mut is_not_written = true;
         for failures in 1.. {
             match timeout_at(deadline, attempt(channel.clone())).await {
                 Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                Ok(Err(status)) => last = status.into(),
-                Err(_) => break,
+                Ok(Err(status)) => {
+                    let Failure { error, outcome } = status.into();
+                    is_not_written &= outcome == Outcome::NotWritten;
+                    last = error;
+                }
+                Err(_) => {
+                    is_not_written = false;
+                    break;
+                }
             }
             if !last.is_retryable() {
                 break;
@@ -173,7 +183,7 @@ impl Client {
             }
             sleep(delay).await;
         }
-        Err(last)
+        Err(if is_not_written { last.with("outcome", "not_written") } else { last })
     }
 }
 

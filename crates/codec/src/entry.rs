@@ -18,7 +18,9 @@
 //!  Delivered       1 target PartitionRef · 2 first uint64 · 3 through uint64
 //!  Define          1 app string
 //!                  2 new_app DefineApp · 3 kind DefineKind · 4 sequence DefineSequence
-//!                  5 record DefineRecord · 6 key_limit KeyLimit             exactly one of 2 to 6
+//!                  5 record DefineRecord · 6 key_limit KeyLimit
+//!                  7 sequence_members SequenceMembers
+//!                  8 record_members RecordMembers                          exactly one of 2 to 8
 //!  DefineApp       1 partitions   uint32               4 retention_ms  optional uint64, absent:
 //!                  2 record_ids   1 single, 2 split                    for ever
 //!                  3 trust_level  0, 1, 2              5 keys_max      uint64
@@ -222,6 +224,12 @@ impl Message for Define {
                     to.choice(5, reset);
                     to.signed(6, *utc_offset_minutes);
                 }),
+            DefineRequest::SequenceMembers { name, members } => {
+                to.message(7, &(name.clone(), members.clone()));
+            }
+            DefineRequest::RecordMembers { name, members } => {
+                to.message(8, &(name.clone(), *members));
+            }
             DefineRequest::Record { name, class, singleton } => to.nested(5, |to| {
                 to.text(1, name.as_str());
                 to.choice(2, class);
@@ -264,6 +272,12 @@ impl Message for Define {
                     utc_offset_minutes: from.signed(6)?,
                 })
             }),
+            7 => from
+                .message(7)
+                .map(|(name, members)| DefineRequest::SequenceMembers { name, members }),
+            8 => from
+                .message(8)
+                .map(|(name, members)| DefineRequest::RecordMembers { name, members }),
             5 => from.nested(5, "DefineRecord", |from| {
                 Ok(DefineRequest::Record {
                     name: from.name(1)?,

@@ -18,6 +18,7 @@ mod event_numbers;
 mod fingerprint;
 mod key_bytes;
 mod keys;
+mod members;
 mod number_rows;
 mod partition_prefix;
 mod pointers;

@@ -37,10 +37,19 @@ impl Writer {
         self.text(field, name.map_or("", Name::as_str));
     }
 
+    /// A choice whose absence says something. No choice of its type is 0.
+    pub(crate) fn optional_choice(&mut self, field: u32, choice: Option<&impl Choice>) {
+        self.integer(field, choice.map_or(0, Choice::number));
+    }
+
     /// A small number that may be negative, as protobuf's `sint32`: 0, -1, 1, -2, 2 …
     pub(crate) fn signed(&mut self, field: u32, value: i16) {
-        let zigzag = (value << 1 ^ value >> 15).cast_unsigned();
-        self.integer(field, zigzag);
+        self.integer(field, zigzag(value));
+    }
+
+    /// The same where absence says something else than zero.
+    pub(crate) fn optional_signed(&mut self, field: u32, value: Option<i16>) {
+        self.optional_integer(field, value.map(zigzag));
     }
 
     /// Fields of a record with their values, or with templates of them.
@@ -152,9 +161,22 @@ impl<'a> Reader<'a> {
         C::of_number(self.integer(field)?).ok_or_else(|| self.invalid(field, C::WHAT))
     }
 
+    pub(crate) fn optional_choice<C: Choice>(
+        &mut self,
+        field: u32,
+    ) -> Result<Option<C>, DecodeError> {
+        match self.integer(field)? {
+            0 => Ok(None),
+            number => C::of_number(number).map(Some).ok_or_else(|| self.invalid(field, C::WHAT)),
+        }
+    }
+
     pub(crate) fn signed(&mut self, field: u32) -> Result<i16, DecodeError> {
-        let zigzag: u16 = self.integer(field)?;
-        Ok((zigzag >> 1).cast_signed() ^ (zigzag & 1).cast_signed().wrapping_neg())
+        self.integer(field).map(of_zigzag)
+    }
+
+    pub(crate) fn optional_signed(&mut self, field: u32) -> Result<Option<i16>, DecodeError> {
+        Ok(self.optional_integer(field)?.map(of_zigzag))
     }
 
     /// Fields of a record with their values, or with templates of them.
@@ -190,6 +212,14 @@ impl<'a> Reader<'a> {
     pub(crate) fn invalid(&self, field: u32, what: &'static str) -> DecodeError {
         self.error(field, Problem::Invalid(what))
     }
+}
+
+fn zigzag(value: i16) -> u16 {
+    (value << 1 ^ value >> 15).cast_unsigned()
+}
+
+fn of_zigzag(zigzag: u16) -> i16 {
+    (zigzag >> 1).cast_signed() ^ (zigzag & 1).cast_signed().wrapping_neg()
 }
 
 fn fields_ascend<V>(fields: &[(FieldName, V)]) -> bool {

@@ -44,5 +44,5 @@ pub use home::{SYSTEM_APP, SYSTEM_NAME, partition_of_id, partition_of_name};
 pub use machine::{ActualizeError, Machine, OpenError, system_settings};
 pub use read_set::ReadSet;
 pub use receipt::{RECEIPT_VERSION, receipt};
-pub use refusal::{Current, CurrentValue, Exhausted, Refusal, Subject};
+pub use refusal::{Current, CurrentValue, Exhausted, NoApp, Refusal, Subject};
 pub use rows::{RowChange, RowId, Rows, Unreadable, Write};

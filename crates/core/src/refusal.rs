@@ -57,9 +57,10 @@ pub enum Refusal {
         /// What is not allowed.
         why: &'static str,
     },
-    /// An app that does not exist.
-    #[error("there is no such app")]
-    AppNotFound,
+    /// An app that does not exist. `None` where only its number is known: to a partition that does not
+    /// have the app's definition yet. Whoever knows the name [adds it](Self::of_app).
+    #[error("{}", no_app(.0.as_ref()))]
+    AppNotFound(Option<NoApp>),
     /// A record that does not exist.
     #[error("there is no record {id}")]
     RecordNotFound {
@@ -220,6 +221,30 @@ pub struct Current {
     pub value: CurrentValue,
 }
 
+/// An app that does not exist.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoApp {
+    /// The name that was asked for.
+    pub name: Name,
+    /// An app that may have been meant.
+    pub similar: Option<Name>,
+}
+
+impl std::fmt::Display for NoApp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { name, similar } = self;
+        write!(f, "there is no app {:?}", name.as_str())?;
+        match similar {
+            Some(similar) => write!(f, "; did you mean {:?}?", similar.as_str()),
+            None => Ok(()),
+        }
+    }
+}
+
+fn no_app(app: Option<&NoApp>) -> String {
+    app.map_or_else(|| "the app has no definition here yet".to_owned(), NoApp::to_string)
+}
+
 /// What something holds at the moment of a refusal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CurrentValue {
@@ -270,6 +295,15 @@ codes! {
 }
 
 impl Refusal {
+    /// The same with the name of the app that was asked for, where it has none.
+    #[must_use]
+    pub fn of_app(self, app: &Name) -> Self {
+        if matches!(self, Self::AppNotFound(None)) {
+            return Self::AppNotFound(Some(NoApp { name: app.clone(), similar: None }));
+        }
+        self
+    }
+
     /// Whether the same request can succeed later without anybody changing anything.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

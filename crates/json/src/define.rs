@@ -1,4 +1,6 @@
-//! Requests for definitions, with what they leave out filled in.
+//! Requests for definitions. What a request leaves out of a new app is filled in here; what it leaves
+//! out of a sequence or a kind of records is filled in where it is decided, because of one that is
+//! there it stays as it is.
 //!
 //! **Deliberately absent:** whether ranges overlap, whether a format can be read, whether a kind
 //! exists. That is decided where the definition is applied.
@@ -6,7 +8,7 @@
 use seriatim_types::limits::{KEYS_MAX, PARTITIONS_MAX, RETENTION_MS_MAX};
 use seriatim_types::{
     AppSettings, CommandLimits, Define, DefineRequest, NUMBER_MAX, Name, RecordClass,
-    RecordIdScheme, Reset, Retention, TrustLevel,
+    RecordIdScheme, RecordMembers, Reset, Retention, SequenceMembers, TrustLevel,
 };
 
 use crate::error::{Invalid, Problem, excerpt};
@@ -158,16 +160,14 @@ pub fn sequence(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
     let root = Node::root(&document);
     let [kind, ranges, format, reset, utc_offset] =
         root.members(&["kind", "ranges", "format", "reset", "utc_offset"])?;
-    Ok(DefineRequest::Sequence {
-        name,
-        kind: kind_of(kind)?,
-        ranges: read_or(ranges, vec![(1, NUMBER_MAX)], |node| {
-            node.items()?.map(|range| range_of(&range)).collect()
-        })?,
-        format: read_or(format, "{n}".to_owned(), |node| Ok(node.text()?.to_owned()))?,
-        reset: read_or(reset, Reset::Never, |node| node.word(RESETS))?,
-        utc_offset_minutes: read_or(utc_offset, 0, utc_offset_of)?,
-    })
+    let members = SequenceMembers {
+        kind: read_if(kind, |node| node.name())?,
+        ranges: read_if(ranges, |node| node.items()?.map(|range| range_of(&range)).collect())?,
+        format: read_if(format, |node| Ok(node.text()?.to_owned()))?,
+        reset: read_if(reset, |node| node.word(RESETS))?,
+        utc_offset_minutes: read_if(utc_offset, utc_offset_of)?,
+    };
+    Ok(DefineRequest::SequenceMembers { name, members })
 }
 
 /// Reads `PUT …/records/{kind}`.
@@ -179,11 +179,11 @@ pub fn record(name: Name, body: &[u8]) -> Result<DefineRequest, Invalid> {
     let document = read_request(body)?;
     let root = Node::root(&document);
     let [class, singleton] = root.members(&["class", "singleton"])?;
-    Ok(DefineRequest::Record {
-        name,
-        class: class.required()?.word(CLASSES)?,
-        singleton: read_or(singleton, false, |node| node.flag())?,
-    })
+    let members = RecordMembers {
+        class: read_if(class, |node| node.word(CLASSES))?,
+        singleton: read_if(singleton, |node| node.flag())?,
+    };
+    Ok(DefineRequest::RecordMembers { name, members })
 }
 
 /// Reads `PUT …/workspaces/{ws}`: the kind of the workspace.
@@ -213,6 +213,14 @@ fn read_or<T>(
     read: impl FnOnce(Node<'_>) -> Result<T, Invalid>,
 ) -> Result<T, Invalid> {
     slot.optional().map_or(Ok(default), read)
+}
+
+/// What a member says, if it is there.
+fn read_if<T>(
+    slot: Slot<'_>,
+    read: impl FnOnce(Node<'_>) -> Result<T, Invalid>,
+) -> Result<Option<T>, Invalid> {
+    slot.optional().map(read).transpose()
 }
 
 fn kind_of(slot: Slot<'_>) -> Result<Name, Invalid> {

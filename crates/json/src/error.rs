@@ -149,6 +149,12 @@ pub enum Problem {
          not {id}"
     )]
     NotACreateId { id: u64 },
+    /// An id to import that would be raw, or that is reserved.
+    #[error(
+        "is {id}, and a record is imported under an id of a user range, 200001 or above: leave out \
+         import if {id} is a raw id that names the record within this command"
+    )]
+    NotAnImportId { id: u64 },
     /// A raw id that is given a second time.
     #[error("is {id}, which an earlier create of this command already has")]
     RawIdTaken { id: u64 },
@@ -182,6 +188,12 @@ pub enum Problem {
          {{\"$lit\": …}}", if *.may_have_as { " or with \"as\"" } else { "" }
     )]
     BesideMarker { marker: &'static str, may_have_as: bool },
+    /// An object that looks like a marker and is none.
+    #[error(
+        "has only {found}, and the markers are $ref, $next, $draw and $lit: wrap data that looks like \
+         a marker: {{\"$lit\": …}}"
+    )]
+    UnknownMarker { found: String },
     /// A draw that the command does not make.
     #[error("is {index}, but the command draws {}", draws_counted(*.draws))]
     NoSuchDraw { index: u32, draws: u32 },

@@ -15,6 +15,7 @@ mod reply;
 mod row_cache;
 mod settings;
 mod shared;
+mod similar_names;
 mod subscription;
 mod sync_watch;
 mod tables;
@@ -33,6 +34,7 @@ pub use reads::{
 pub use reply::{Busy, RETRY_AFTER, ROOM_AFTER, Reason, Reply, RequestError, Written};
 pub use seriatim_types::Inclusion;
 pub use settings::Settings;
+pub use similar_names::no_app;
 pub use subscription::{Log, SubscribeError, Subscription};
 pub use sync_watch::SyncStalled;
 pub use tables::schema;

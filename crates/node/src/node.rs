@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{
-    CommandOutcome, DeclareOutcome, DefineOutcome, Outcome, partition_of_id, partition_of_name,
+    CommandOutcome, DeclareOutcome, DefineOutcome, NoApp, Outcome, SYSTEM_NAME, partition_of_id,
+    partition_of_name,
 };
 use seriatim_storage::{CommitError, Schema, Store};
 use seriatim_types::{
@@ -34,6 +35,7 @@ use crate::reads::{ReadFailed, Reader};
 use crate::reply::Reply;
 use crate::settings::Settings;
 use crate::shared::Shared;
+use crate::similar_names;
 use crate::subscription::{Log, Subscription};
 use crate::sync_watch::SyncStalled;
 use crate::threads::Threads;
@@ -52,8 +54,8 @@ pub struct Node {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AskError {
     /// There is no such app.
-    #[error("there is no such app")]
-    AppNotFound,
+    #[error("{0}")]
+    AppNotFound(NoApp),
     /// The partition that holds the apps has not served yet, so none is known and none is missing.
     #[error("the apps are not known yet")]
     AppsUnknown,
@@ -117,6 +119,7 @@ impl Node {
         request: DefineRequest,
         timeout: Duration,
     ) -> Result<Reply<DefineOutcome>, AskError> {
+        self.check_app(app, &request)?;
         let deadline = after(timeout);
         let (answer, receiver) = waiting();
         self.threads.tell_directory(ToDirectory::Define {
@@ -438,9 +441,28 @@ impl Node {
         let system = routes.partitions.get(&SYSTEM);
         let view = system.and_then(|it| it.shared().view()).ok_or(AskError::AppsUnknown)?;
         let apps = Reader::new(&view, prefix_of(SYSTEM), self.schema()).apps()?;
-        let found = apps.into_iter().map(|it| it.app).find(|app| app.name == *name);
-        let AppSettings { app, partitions, .. } = found.ok_or(AskError::AppNotFound)?;
-        Ok(AppHome { app, partitions })
+        match apps.iter().find(|it| it.app.name == *name) {
+            Some(Definitions { app: AppSettings { app, partitions, .. }, .. }) => {
+                Ok(AppHome { app: *app, partitions: *partitions })
+            }
+            None => {
+                let known = apps.iter().map(|it| &it.app.name);
+                Err(AskError::AppNotFound(similar_names::no_app(name, known)))
+            }
+        }
+    }
+
+    /// Whoever defines something of an app that is not there is told which app may be meant: the system
+    /// partition, which decides, looks at no other. Where the apps cannot be read, it is left to that.
+    fn check_app(&self, app: &Name, request: &DefineRequest) -> Result<(), AskError> {
+        let is_there_before = !matches!(request, DefineRequest::App { .. });
+        if !is_there_before || app.as_str() == SYSTEM_NAME {
+            return Ok(());
+        }
+        match self.app(&self.threads.routes(), app) {
+            Err(error @ AskError::AppNotFound(_)) => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// The same of a workspace that is to be written.
@@ -516,5 +538,9 @@ pub(crate) fn after(duration: Duration) -> Instant {
 
 /// Only the node itself writes into the system's app, so for others it is not there.
 fn writable(partition: PartitionRef) -> Result<PartitionRef, AskError> {
-    if partition.app == SYSTEM.app { Err(AskError::AppNotFound) } else { Ok(partition) }
+    if partition.app != SYSTEM.app {
+        return Ok(partition);
+    }
+    let name = Name::new(SYSTEM_NAME).expect("a plain word is a name");
+    Err(AskError::AppNotFound(NoApp { name, similar: None }))
 }

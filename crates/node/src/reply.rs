@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use seriatim_core::{Outcome, Refusal};
 use seriatim_sequencer::Progress;
+use seriatim_types::Name;
 
 use crate::clock::ClockAhead;
 
@@ -65,6 +66,15 @@ pub const RETRY_AFTER: Duration = Duration::from_millis(50);
 pub const ROOM_AFTER: Duration = Duration::from_secs(1);
 
 impl RequestError {
+    /// The same with the name of the app that was asked for, where it is missing.
+    #[must_use]
+    pub fn of_app(self, app: &Name) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.of_app(app)),
+            other => other,
+        }
+    }
+
     /// Which of the three answers it is.
     #[must_use]
     pub fn written(&self) -> Written {

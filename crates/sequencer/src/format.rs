@@ -41,7 +41,7 @@ pub enum FormatError {
         count: usize,
     },
     /// Braces with something else between them, or a single one.
-    #[error("{found:?} is not known in a format: use {{n}}, {{n:06}}, {{yyyy}}, {{{{ or }}}}")]
+    #[error("{found} is not known in a format: use {{n}}, {{n:06}}, {{yyyy}}, {{{{ or }}}}")]
     Unknown {
         /// What was found.
         found: String,
@@ -122,7 +122,10 @@ impl Default for Format {
 
 /// The placeholder at the front of a text, and what follows it.
 fn placeholder(from: &str) -> Result<(Piece, &str), FormatError> {
-    let unknown = || FormatError::Unknown { found: from.chars().take(16).collect() };
+    // Only the culprit: up to its closing brace, or the opening one that is never closed.
+    let end = from.find('}').filter(|_| from.starts_with('{'));
+    let culprit = from.get(..=end.unwrap_or(0)).unwrap_or(from);
+    let unknown = || FormatError::Unknown { found: culprit.to_owned() };
     let inner = from.strip_prefix('{').ok_or_else(unknown)?;
     let (name, behind) = inner.split_once('}').ok_or_else(unknown)?;
     let piece = match name {
@@ -166,6 +169,20 @@ mod tests {
         for bad in ["{x}-{n}", "{", "{n", "}", "{n}}", "{n:0}", "{n:21}", "{n:021}", "{n: 06}"] {
             let error = Format::new(bad).unwrap_err();
             assert!(matches!(error, FormatError::Unknown { .. }), "{bad}: {error}");
+        }
+        for (bad, culprit) in [
+            ("{yy}-{n}", "{yy}"),
+            ("INV-{n}-{year}-{yyyy}", "{year}"),
+            ("{n}-{", "{"),
+            ("{n}}-x", "}"),
+            ("{n}{größe}", "{größe}"),
+        ] {
+            let error = Format::new(bad).unwrap_err();
+            assert_eq!(error, FormatError::Unknown { found: culprit.to_owned() });
+            let sentence = format!(
+                "{culprit} is not known in a format: use {{n}}, {{n:06}}, {{yyyy}}, {{{{ or }}}}"
+            );
+            assert_eq!(error.to_string(), sentence);
         }
         assert_eq!(Format::new("INV"), Err(FormatError::Numbers { count: 0 }));
         assert_eq!(Format::new("{n}\u{7}"), Err(FormatError::Control));

@@ -224,9 +224,8 @@ impl From<AskError> for WriteError {
         match error {
             AskError::TimedOut { waited } => Unknown::TimedOut { waited }.into(),
             AskError::AppsUnknown => NotWritten::GivenUp { why: error.to_string() }.into(),
-            AskError::AppNotFound | AskError::PartitionNotFound { .. } => {
-                Refusal::AppNotFound.into()
-            }
+            AskError::AppNotFound(no_app) => Refusal::AppNotFound(Some(no_app)).into(),
+            AskError::PartitionNotFound { .. } => Refusal::AppNotFound(None).into(),
             AskError::Unreadable(failed) => NotWritten::Stopped(failed.reason()).into(),
         }
     }
@@ -236,10 +235,10 @@ impl From<AskError> for ReadError {
     fn from(error: AskError) -> Self {
         match error {
             AskError::Unreadable(failed) => failed.into(),
-            AskError::AppNotFound
-            | AskError::AppsUnknown
+            AskError::AppNotFound(no_app) => Refusal::AppNotFound(Some(no_app)).into(),
+            AskError::AppsUnknown
             | AskError::PartitionNotFound { .. }
-            | AskError::TimedOut { .. } => Refusal::AppNotFound.into(),
+            | AskError::TimedOut { .. } => Refusal::AppNotFound(None).into(),
         }
     }
 }
@@ -257,4 +256,24 @@ pub(crate) fn refusal_of(invalid: Invalid) -> Refusal {
     }
     let field = if field.is_empty() { "the document".to_owned() } else { field };
     Refusal::InvalidArgument { field, why: problem.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use seriatim_node::no_app;
+    use seriatim_types::Name;
+
+    use super::*;
+
+    #[test]
+    fn an_app_that_is_not_there_is_named() {
+        let [asked, known] = ["shpo", "shop"].map(|text| Name::new(text).unwrap());
+        let error = AskError::AppNotFound(no_app(&asked, [&known]));
+        let WriteError::Refused(write) = error.clone().into() else { panic!("a refusal") };
+        let ReadError::Refused(read) = error.into() else { panic!("a refusal") };
+        for refusal in [write, read] {
+            assert_eq!(refusal.code(), "APP_NOT_FOUND");
+            assert_eq!(refusal.to_string(), "there is no app \"shpo\"; did you mean \"shop\"?");
+        }
+    }
 }

@@ -86,6 +86,7 @@ impl Sent {
 
     fn open(&self, answer: Answer) -> Result<Submitted, WriteError> {
         let (reply, include_proof) = answer?;
+        let reply = reply.map_err(|it| it.of_app(&self.workspace.app));
         match self.workspace.opened.applied(reply)? {
             CommandOutcome::Committed(receipt) => Ok(Submitted { receipt, is_replayed: false }),
             CommandOutcome::Duplicate { first, count } => {

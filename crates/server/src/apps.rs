@@ -11,7 +11,7 @@ use bytes::Bytes;
 use seriatim_core::{Defined, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
 use seriatim_json::write::{self, Fact};
-use seriatim_node::AskError;
+use seriatim_node::{AskError, no_app};
 use seriatim_types::{AppSettings, Define, Definitions, Name};
 
 use crate::answer;
@@ -101,7 +101,12 @@ pub(crate) fn find(context: &Context, app: &Name) -> Result<Definitions, ApiErro
     if app.as_str() == SYSTEM_NAME {
         return Ok(Defined::new(system_settings()).plain().clone());
     }
-    let mut apps = context.node.apps()?.into_iter();
-    let found = apps.find(|definitions| definitions.app.name == *app);
-    found.ok_or_else(|| context.not_asked(AskError::AppNotFound))
+    let mut apps = context.node.apps()?;
+    match apps.iter().position(|definitions| definitions.app.name == *app) {
+        Some(found) => Ok(apps.swap_remove(found)),
+        None => {
+            let no_app = no_app(app, apps.iter().map(|known| &known.app.name));
+            Err(context.not_asked(AskError::AppNotFound(no_app)))
+        }
+    }
 }

@@ -213,7 +213,7 @@ pub(crate) fn settle(
         Err(RequestError::Refused(Refusal::KeyReused { first })) => {
             Ok(Settled::Look(Look::Reused { first }))
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error.of_app(&target.app).into()),
     }
 }
 

@@ -135,7 +135,7 @@ impl Context {
         match self.doing(SYSTEM) {
             doing if error == AskError::AppsUnknown => not_serving(doing),
             Some(State::Serving) => error.into(),
-            doing if error == AskError::AppNotFound => not_serving(doing),
+            doing if matches!(error, AskError::AppNotFound(_)) => not_serving(doing),
             Some(State::Actualizing(_) | State::Stopped(_)) | None => error.into(),
         }
     }

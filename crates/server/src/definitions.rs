@@ -110,7 +110,8 @@ pub(crate) async fn carry_out(
 ) -> Result<Defined, ApiError> {
     let define = move |context: &Context| {
         let within = context.settings.answer_within;
-        Ok(context.node.define(&app, request, within)??)
+        let defined = context.node.define(&app, request, within);
+        Ok(defined.map_err(|error| context.not_asked(error))?.map_err(|it| it.of_app(&app))?)
     };
     let DefineOutcome { version, is_new, .. } = context.ask_apps(define).await?;
     Ok(Defined { version, is_new })
@@ -135,7 +136,7 @@ pub(crate) async fn settle(
     context.check_serves(partition)?;
     let declare = move |context: &Context| {
         let within = context.settings.answer_within;
-        Ok(context.node.declare(&app, declare, within)??)
+        Ok(context.node.declare(&app, declare, within)?.map_err(|it| it.of_app(&app))?)
     };
     let DeclareOutcome { workspace: id, is_new } = context.ask(declare).await?;
     let workspace = context.read(partition, move |reader| shown(reader, id)).await?;

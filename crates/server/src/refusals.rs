@@ -75,7 +75,7 @@ impl From<AskError> for ApiError {
     fn from(error: AskError) -> Self {
         let message = error.to_string();
         match error {
-            AskError::AppNotFound => Self::new(ErrorCode::AppNotFound, message),
+            AskError::AppNotFound(_) => Self::new(ErrorCode::AppNotFound, message),
             AskError::AppsUnknown => not_serving(None),
             AskError::PartitionNotFound { .. } => Self::not_found(message),
             AskError::TimedOut { .. } => late(message),
@@ -148,7 +148,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
             vec![("deadline", Fact::Time(deadline)), ("time", Fact::Time(time))]
         }
         // The original of a reused key has to be looked up: see the commands.
-        Refusal::KeyReused { .. } | Refusal::PermissionDenied { .. } | Refusal::AppNotFound => {
+        Refusal::KeyReused { .. } | Refusal::PermissionDenied { .. } | Refusal::AppNotFound(_) => {
             Vec::new()
         }
         Refusal::AppExists { setting } => vec![("setting", text(setting))],

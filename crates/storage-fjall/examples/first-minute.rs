@@ -17,7 +17,7 @@ const BATCHES: u64 = 1_000;
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let folder = PathBuf::from(".seriatim/first-minute");
+    let folder = PathBuf::from("first-minute-data");
     let is_writer = std::env::args().nth(1).is_some_and(|argument| argument == "write");
     let result = if is_writer { write(&folder) } else { show(&folder) };
     match result {

@@ -82,6 +82,10 @@ pub(crate) fn check(path: &Path, progress: &mut dyn FnMut(u64)) -> Result<FilesR
         Found::Nothing => return Err(damaged("the engine's files are missing".to_owned())),
         Found::Damaged(what) => return Err(damaged(what.to_owned())),
     };
+    // What somebody keeps there says nothing of the store's own files.
+    if let Some(found) = files::beside(path).map_err(io)? {
+        return Err(OpenError::Foreign { path: name(), found: found.display().to_string() });
+    }
     let _lock = files::lock(path)?;
     let wrong = |Wrong { file, what }| damaged(format!("{}: {what}", file.display()));
     let mut check = Check { report: FilesReport::default(), versions: 0, progress };

@@ -97,6 +97,17 @@ pub(crate) fn look(path: &Path) -> io::Result<Found> {
     }
 }
 
+/// Something beside the files of a store, in its own folder: of somebody else, or a store of its own.
+pub(crate) fn beside(path: &Path) -> io::Result<Option<PathBuf>> {
+    for entry in fs::read_dir(path)? {
+        let entry = entry?.path();
+        if !OURS.iter().any(|name| path.join(name) == entry) {
+            return Ok(Some(entry));
+        }
+    }
+    Ok(None)
+}
+
 /// Something in a folder that is no part of a store: a file or folder of somebody else's.
 pub(crate) fn foreign(path: &Path) -> io::Result<Option<PathBuf>> {
     let engine = engine_folder(path);

@@ -33,6 +33,18 @@ pub enum OpenError {
         /// A file or folder that is no part of a store.
         found: String,
     },
+    /// The folder of a store, every file of which was to be checked, holds something else. Nothing is
+    /// known to be damaged.
+    #[error(
+        "every file in {path} was to be checked as a part of one store, and {found} is none: nothing \
+         was checked"
+    )]
+    Foreign {
+        /// Where the store is.
+        path: String,
+        /// A file or folder that is no part of a store.
+        found: String,
+    },
     /// The store has a table that the schema does not list.
     #[error(
         "the store at {path} has a table {table} that this build does not know: \

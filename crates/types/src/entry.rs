@@ -164,6 +164,20 @@ pub enum DefineRequest {
         /// Where its years turn, in minutes from UTC.
         utc_offset_minutes: i16,
     },
+    /// A sequence of which some members may be left out.
+    SequenceMembers {
+        /// Its name.
+        name: Name,
+        /// What is said of it.
+        members: SequenceMembers,
+    },
+    /// A kind of records of which some members may be left out.
+    RecordMembers {
+        /// Its name.
+        name: Name,
+        /// What is said of it.
+        members: RecordMembers,
+    },
     /// A kind of records.
     Record {
         /// Its name.
@@ -178,4 +192,29 @@ pub enum DefineRequest {
         /// How many a partition keeps at most; `None` for no limit.
         keys_max: Option<u64>,
     },
+}
+
+/// What a request says of a sequence. What it leaves out is the default of a new one, and stays as it
+/// is of one that is there: only where the request is decided is it known which of the two holds.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SequenceMembers {
+    /// The kind of workspaces that has it; `default`.
+    pub kind: Option<Name>,
+    /// First and last number of each range, in the order of their use; one range of all numbers.
+    pub ranges: Option<Vec<(u64, u64)>>,
+    /// How its numbers are shown; `{n}`.
+    pub format: Option<String>,
+    /// Whether it begins anew; never.
+    pub reset: Option<Reset>,
+    /// Where its years turn, in minutes from UTC; 0.
+    pub utc_offset_minutes: Option<i16>,
+}
+
+/// The same of a kind of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecordMembers {
+    /// Its class; c.
+    pub class: Option<RecordClass>,
+    /// Whether a workspace has at most one; no.
+    pub singleton: Option<bool>,
 }

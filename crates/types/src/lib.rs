@@ -34,7 +34,7 @@ pub use definition::{
 };
 pub use entry::{
     Body, Declare, Define, DefineRequest, Delivered, Delivery, DueEntity, DueKey, Entry, Message,
-    PartitionRef, Tick,
+    PartitionRef, RecordMembers, SequenceMembers, Tick,
 };
 pub use event::{Change, Event, Fields, Origin, Unknown};
 pub use ids::{AppId, ClientId, Incarnation, KindId, PartitionId, SequenceId, WorkspaceId};

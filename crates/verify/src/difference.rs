@@ -59,6 +59,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Different(difference) => difference.kind.code(),
+            Self::Files(OpenError::Foreign { .. }) => "FOLDER_OCCUPIED",
             Self::Files(_) => "FILE_DAMAGED",
             Self::TornTail { .. } => "TORN_TAIL",
             Self::Read(_) => "STORE_UNREADABLE",

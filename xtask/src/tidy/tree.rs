@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use super::rust::{RustFile, TestModule};
 
 /// Built, private or local: not part of the repository.
-const SKIPPED: &[&str] = &["target", ".git", ".seriatim"];
+const SKIPPED: &[&str] = &["target", ".git", ".seriatim", "invoicing-data", "first-minute-data"];
 /// What the checks read. Of other files only the existence matters.
 const READ: &[&str] = &["rs", "md", "toml", "lock"];
 

@@ -33,17 +33,19 @@ pub struct NewApp {
     pub name: String,
     /// How many partitions it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1024))]
+    #[schemars(with = "u16", range(min = 1, max = 1024))]
     pub partitions: Option<u16>,
     /// How record ids are numbered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RecordIds")]
     pub record_ids: Option<RecordIds>,
     /// How much of what is stored is checked before each write: 0, 1 or 2.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 2))]
+    #[schemars(with = "u8", range(min = 0, max = 2))]
     pub trust_level: Option<u8>,
     /// How long an idempotency key is kept: `90m`, `24h`, `7d` or `forever`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub idempotency_retention: Option<String>,
     /// How many keys a partition keeps at most; `null` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]

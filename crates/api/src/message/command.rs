@@ -19,6 +19,7 @@ pub struct CommandDocument {
     /// The workspace's last offset that the caller has seen, 0 for none. Otherwise the command is
     /// refused with `OFFSET_MISMATCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub if_offset: Option<u64>,
     /// Whether the receipt is to have a proof.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -93,6 +94,7 @@ pub struct UpdateInput {
     pub fields: Json,
     /// The version that the record must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub if_version: Option<u64>,
 }
 
@@ -104,6 +106,7 @@ pub struct DeleteInput {
     pub id: u64,
     /// The version that the record must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u64")]
     pub if_version: Option<u64>,
 }
 
@@ -117,6 +120,7 @@ pub struct SetInput {
     pub value: Json,
     /// What must hold of the entity.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Condition")]
     pub condition: Option<Condition>,
     /// From when on it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,6 +135,7 @@ pub struct UnsetInput {
     pub key: String,
     /// What must hold of the entity.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Condition")]
     pub condition: Option<Condition>,
 }
 

@@ -59,19 +59,23 @@ pub struct RecordKind {
 pub struct NewSequence {
     /// The kind of workspaces that has it: `default` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub kind: Option<String>,
     /// First and last number of each range, in the order of their use: `[[1, 2^53 - 1]]` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<[u64; 2]>")]
     pub ranges: Option<Vec<[u64; 2]>>,
     /// How its numbers are shown: `{n}` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub format: Option<String>,
     /// Whether each year begins a series of its own: `never` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Reset")]
     pub reset: Option<Reset>,
     /// The offset from UTC at which its years turn: `+00:00` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(regex(pattern = r"^(Z|[+-][0-9]{2}:[0-9]{2})$"))]
+    #[schemars(with = "String", regex(pattern = r"^(Z|[+-][0-9]{2}:[0-9]{2})$"))]
     pub utc_offset: Option<String>,
 }
 
@@ -82,9 +86,11 @@ pub struct NewSequence {
 pub struct NewRecordKind {
     /// Its class: `c` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "RecordClass")]
     pub class: Option<RecordClass>,
     /// Whether a workspace has at most one, under a fixed id: not, unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "bool")]
     pub singleton: Option<bool>,
 }
 
@@ -94,6 +100,7 @@ pub struct NewRecordKind {
 pub struct NewWorkspace {
     /// Its kind: `default` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub kind: Option<String>,
 }
 

@@ -38,6 +38,8 @@ pub enum Takes {
         /// How long it can be.
         bytes_max: usize,
     },
+    /// The name of an app: such a text, but not of digits alone.
+    App,
     /// A client: a text of at most 255 characters.
     Client,
     /// A workspace: its id in digits, or its name.

@@ -69,7 +69,7 @@ const NAME: Takes = Takes::Text { bytes_max: NAME_BYTES_MAX };
 const KEY: Takes = Takes::Text { bytes_max: ENTITY_KEY_BYTES_MAX };
 
 const IN_APP: Parameter =
-    Parameter::required("app", NAME).about("The name of an app.").example("shop");
+    Parameter::required("app", Takes::App).about("The name of an app.").example("shop");
 const IN_WORKSPACE: Parameter = Parameter::required("ws", Takes::Workspace)
     .called("workspace")
     .about("A workspace: its name, or its id. Digits alone are an id: below 2^40, without leading zeros.")
@@ -278,16 +278,19 @@ methods! {
     ListPartitionEvents {
         verb: Verb::Get,
         path: "/v1/apps/{app}/partitions/{p}/events",
-        summary: "Events of a partition.",
+        summary: "Events of a partition, in a list or as they come.",
         about: "",
         writes: false,
-        streams: false,
+        streams: true,
         parts: &[IN_APP, IN_PARTITION],
         query: &[FROM, LIMIT, WAIT_MS_OF_LIST, MIN_OFFSET],
-        headers: &[],
+        headers: &[LAST_EVENT_ID],
         request: None,
-        answers: &[ok("The events.", Message::of::<Events>(EVENTS_EXAMPLE))],
-        errors: &[EVERY, OF_WORKSPACE, MEMORY, SERVING],
+        answers: &[ok(
+            "The events. Who accepts `text/event-stream` follows the log.",
+            Message::of::<Events>(EVENTS_EXAMPLE),
+        )],
+        errors: &[EVERY, OF_WORKSPACE, MEMORY, SERVING, &[Lagged]],
     }
     DeclareWorkspace {
         verb: Verb::Put,

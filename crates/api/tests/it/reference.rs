@@ -8,7 +8,7 @@ use std::path::Path;
 
 use seriatim_api::code::ErrorCode;
 use seriatim_api::method::{METHODS, Method, Parameter, Takes};
-use seriatim_types::limits::CLIENT_ID_CHARS_MAX;
+use seriatim_types::limits::{CLIENT_ID_CHARS_MAX, NAME_BYTES_MAX};
 
 const WRITE: &str = "SERIATIM_WRITE_REFERENCE";
 
@@ -82,6 +82,7 @@ fn parameters() -> String {
 fn parameter_row(place: &str, parameter: &Parameter) -> String {
     let takes = match parameter.takes {
         Takes::Text { bytes_max } => format!("text of 1 to {bytes_max} bytes"),
+        Takes::App => format!("text of 1 to {NAME_BYTES_MAX} bytes, not of digits alone"),
         Takes::Client => format!("text of 1 to {CLIENT_ID_CHARS_MAX} characters"),
         Takes::Workspace => "name or id".to_owned(),
         Takes::Whole { min, max, .. } => format!("{min} to {max}"),

@@ -81,14 +81,13 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
 }
 
 async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u64>) -> Result<()> {
-    let from = match from {
-        Some(from) => from,
-        None => {
-            // The end of a log is what a reading behind it says.
-            let end = log.events(remote, OFFSET_MAX, 1, 0).await;
-            end.map_err(|error| not_read(&error))?.last.saturating_sub(TAIL).saturating_add(1)
-        }
-    };
+    // The end of a log is what a reading behind it says.
+    let end = log.events(remote, OFFSET_MAX, 1, 0).await.map_err(|error| not_read(&error))?.last;
+    if end == 0 && remote.output == Form::Table {
+        // A name that is mistyped is a workspace too, one that is never used.
+        complain(format!("{} has no events yet: waiting for the first one.", log.noun()));
+    }
+    let from = from.unwrap_or_else(|| end.saturating_sub(TAIL).saturating_add(1));
     let mut events = log.subscribe(remote, from);
     let mut printed = 0;
     while count.is_none_or(|count| printed < count) {
@@ -123,6 +122,14 @@ impl LogArgs {
         match self.partition {
             Some(number) => app.partition(number).subscribe(from),
             None => app.workspace(self.workspace()).subscribe(from),
+        }
+    }
+
+    /// The log's owner, at the beginning of a sentence.
+    fn noun(&self) -> String {
+        match self.partition {
+            Some(number) => format!("Partition {number}"),
+            None => format!("Workspace {}", shown(self.workspace())),
         }
     }
 

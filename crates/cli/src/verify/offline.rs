@@ -193,6 +193,17 @@ pub(super) fn failure(error: &Error, data: &Path) -> Failure {
         Error::Files(open @ (OpenError::Occupied { .. } | OpenError::UnknownTable { .. })) => {
             Failure::new(Exit::Failure, said).code(code_of_store(open))
         }
+        Error::Files(open @ OpenError::Foreign { found, .. }) => {
+            let failure = Failure::new(Exit::Failure, said).code(code_of_store(open));
+            // A store that was put into the folder of another.
+            failure.advise(match Path::new(found).join("identity").exists() {
+                true => format!(
+                    "{found} looks like a store of its own: check it with `seriatim verify --data {found}`, \
+                     and move it out to check this one"
+                ),
+                false => format!("move {found} elsewhere, or name the folder of the store"),
+            })
+        }
         Error::Files(open @ OpenError::Failed { .. }) => {
             let failure = Failure::new(Exit::Failure, said).code(code_of_store(open));
             failure.advise(

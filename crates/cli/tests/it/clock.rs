@@ -61,7 +61,7 @@ fn serve(kind: &str, folder: &Path) -> Served {
         command(&[kind, "--listen", "127.0.0.1:0", "--set", "clock.trust_kernel=false"]);
     server.args(["--set", "log.level=warn"]);
     server.arg("--data").arg(folder).stderr(Stdio::piped());
-    let mut server = Dev::spawn_until(server, "Data is kept");
+    let mut server = Dev::spawn_until(server, "Process ");
     let complaints = BufReader::new(server.errors().unwrap());
     Served { server, complaints }
 }
@@ -96,6 +96,29 @@ const EVENTS: &str = "/v1/apps/shop/workspaces/store-1/events";
 const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
 const OFFER: &str = "/v1/apps/shop/workspaces/store-1/entities/offer";
 const NOTED: &str = r#"{"events":[{"name":"Noted"}]}"#;
+
+/// What the server had not written was perhaps done for whoever asked by the command line.
+#[test]
+fn definition_that_is_not_taken_is_not_written_for_the_command_line_too() {
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path(), 60 * DAY);
+    let served = serve("serve", folder.path());
+    served.wait_until_it_reads();
+    let path = "/v1/apps/shop/kinds/depot";
+    let answer = served.server.client().send("PUT", path, &[], b"{}").unwrap();
+    let over_http: Value = serde_json::from_str(&answer.text()).unwrap();
+    assert_eq!((answer.status, &over_http["code"]), (503, &"BUSY".into()));
+    assert_eq!(over_http["outcome"], "not_written");
+    let define = ["kind", "define", "shop", "depot", "--timeout", "900ms"];
+    let said = served.server.run(&define).failed(4);
+    assert!(said.starts_with("seriatim: not written: "), "{said}");
+    let said = served.server.run(&[&define[..], &["-o", "json"]].concat()).failed(4);
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let shared = |body: &Value| {
+        ["code", "outcome", "reason", "retryable"].map(|member| body[member].clone())
+    };
+    assert_eq!(shared(&said), shared(&over_http));
+}
 
 /// A start at sixty days ahead, in which nobody wrote, was enough: afterwards a known key was carried
 /// out a second time, and an entity with thirty days to live was gone.

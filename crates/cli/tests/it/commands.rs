@@ -1,6 +1,6 @@
 //! Every command that asks a server something, in both forms.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -416,6 +416,34 @@ fn a_log_that_nobody_reads_any_more_is_no_longer_followed() {
     let ended = ended.recv_timeout(Duration::from_secs(20));
     let ended = ended.inspect_err(|_| kill_process(pid, Signal::KILL).unwrap());
     assert_eq!(ended.expect("it ends by itself").ok(), "");
+}
+
+/// Whoever mistyped a name saw nothing, and waited.
+#[test]
+fn a_log_without_events_is_followed_with_a_word_about_it() {
+    let (_folder, dev) = shop();
+    for (arguments, said) in [
+        (
+            &["shop", "stroe-1"][..],
+            "Workspace stroe-1 has no events yet: waiting for the first one.\n",
+        ),
+        (&["shop", "stroe-2", "-o", "json"], ""),
+        (&["shop", "store-1"], ""),
+    ] {
+        let arguments = [&["log", "tail", "--count", "1"], arguments].concat();
+        let mut tail = dev.command(&arguments);
+        let mut tail = tail.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut complaints = BufReader::new(tail.stderr.take().unwrap());
+        let mut line = String::new();
+        if !said.is_empty() {
+            complaints.read_line(&mut line).unwrap();
+        }
+        dev.run(&["submit", "shop", arguments[5], "Opened"]).ok();
+        let ended = Ran::from(tail.wait_with_output().unwrap());
+        complaints.read_to_string(&mut line).unwrap();
+        assert_eq!((ended.code, line.as_str()), (Some(0), said), "{arguments:?}");
+        assert_eq!(ended.out.lines().count(), 1, "{}", ended.out);
+    }
 }
 
 #[test]

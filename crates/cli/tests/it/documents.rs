@@ -1,8 +1,8 @@
 //! Every page does what it shows: its commands are carried out, and print what stands below them.
 //!
 //! Each page has a folder and a server of its own. Pages speak of the port that a server has by
-//! default; here it has one that is free, and the pages' port is replaced by it in commands and back
-//! again in what they print.
+//! default, and of a process id; here a server has a port that is free and an id of its own. Those of
+//! the pages are replaced by them in commands, and back again in what is printed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,9 +15,13 @@ use crate::process::{Dev, command};
 
 const SHOWN_ADDRESS: &str = "127.0.0.1:7600";
 
-/// How a page says that the server runs in another terminal, and that it is killed there.
+/// The process of the server, in pages.
+const SHOWN_PROCESS: &str = "4711";
+
+/// How a page says that the server runs in another terminal, and that it is killed: by the id that it
+/// has printed, which is that of no other server.
 const START: &str = "seriatim dev";
-const KILL: &str = "kill -9 $(pidof seriatim)";
+const KILL: &str = "kill -9 4711";
 
 #[test]
 fn every_page_does_what_it_shows() {
@@ -92,15 +96,21 @@ impl<'p> Page<'p> {
     fn start(&mut self) -> String {
         let mut dev = command(&["dev", "--listen", "127.0.0.1:0"]);
         dev.current_dir(self.folder.path());
-        self.server.insert(Dev::spawn(dev)).said.clone()
+        let server = self.server.insert(Dev::spawn(dev));
+        let printed = format!("Process {} ", printed_process(&server.said));
+        server.said.replace(&printed, &format!("Process {SHOWN_PROCESS} "))
     }
 
     fn run(&mut self, command: &str) -> String {
         let printed = match command {
             START => self.start(),
             KILL => {
-                self.server.take().unwrap().kill();
-                String::new()
+                let server = self.server.take().unwrap();
+                let process = printed_process(&server.said);
+                assert_eq!(process.parse(), Ok(server.pid()));
+                let printed = self.shell(&command.replace(SHOWN_PROCESS, &process));
+                assert!(!server.ended().0.success(), "it was killed");
+                printed
             }
             other => self.shell(other),
         };
@@ -123,4 +133,10 @@ impl<'p> Page<'p> {
             .output();
         String::from_utf8(output.unwrap().stdout).unwrap()
     }
+}
+
+/// The process id that a server has printed.
+fn printed_process(said: &str) -> String {
+    let printed = said.split("Process ").nth(1).and_then(|rest| rest.split(' ').next());
+    printed.unwrap_or_else(|| panic!("a process id in {said}")).to_owned()
 }

@@ -122,6 +122,8 @@ fn start_recovery_and_shutdown_are_logged_once() {
     let new = logged.wait_for("partition recovered", 2);
     assert!(new.iter().all(|event| event["events"] == 0), "{new:?}");
     let address = logged.server.address.to_string();
+    let pid = logged.server.pid();
+    assert_eq!(logged.events("server started")[0]["pid"], pid);
     // It has no time for a checkpoint: the next start reads the log.
     logged.server.kill();
     logged.reader.join().unwrap();
@@ -221,7 +223,7 @@ fn disk_that_is_almost_full_is_logged_and_that_it_has_room_again() {
     dev.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(&disk);
     dev.arg(env!("CARGO_BIN_EXE_seriatim"));
     dev.stderr(Stdio::piped()).stdout(Stdio::piped()).stdin(Stdio::null());
-    let logged = Logged::spawn_until(dev, "Data is kept");
+    let logged = Logged::spawn_until(dev, "Process ");
     let full = &logged.wait_for("disk almost full", 1)[0];
     assert_eq!(full["reserve_bytes"], 14 << 20, "{full}");
     assert!(full["free_bytes"].as_u64().unwrap() < 14 << 20, "{full}");

@@ -75,6 +75,29 @@ fn a_damaged_folder_is_a_difference_with_its_place() {
     assert_eq!(json["code"], "FILE_DAMAGED");
 }
 
+/// What somebody kept beside a store was called damage of it.
+#[test]
+fn a_neighbour_in_the_folder_of_a_store_is_not_called_damaged() {
+    let (folder, dev) = shop();
+    dev.end();
+    let note = folder.path().join("notes.txt");
+    fs::write(&note, "Dear Sir").unwrap();
+    let said = verify(folder.path(), &[]).failed(1);
+    assert!(said.contains("code: FOLDER_OCCUPIED") && !said.contains("damaged"), "{said}");
+    assert!(said.contains("was to be checked as a part of one store"), "{said}");
+    assert!(said.contains(&format!("move {} elsewhere", note.display())), "{said}");
+    fs::remove_file(note).unwrap();
+    // As the example of invoices was, in the folder of `seriatim dev`.
+    let inner = folder.path().join("invoicing");
+    Dev::start(&inner).end();
+    let said = verify(folder.path(), &["--app", "shop", "--sequence", "ticket"]).failed(1);
+    let advice = format!("check it with `seriatim verify --data {}`", inner.display());
+    assert!(said.contains(&advice) && !said.contains("damaged"), "{said}");
+    assert!(verify(&inner, &[]).ok().ends_with("Nothing differs.\n"));
+    fs::remove_dir_all(inner).unwrap();
+    assert!(verify(folder.path(), &[]).ok().ends_with("Nothing differs.\n"));
+}
+
 #[test]
 fn a_folder_without_a_store_is_no_difference() {
     let folder = tempfile::tempdir().unwrap();

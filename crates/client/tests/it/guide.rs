@@ -1,12 +1,17 @@
 //! The code of the guide, which is shown there as it stands here.
 
+use std::pin::pin;
+use std::time::Duration;
+
 use serde_json::json;
 use seriatim_client::{
     AppOptions, Client, Command, Condition, Entity, Key, Numbering, RecordClass, SubmitError,
-    id_of, next_text,
+    Workspace, id_of, next_text,
 };
+use seriatim_node::Settings;
 
-use crate::world::World;
+use crate::gate::Gate;
+use crate::world::{World, all, shop};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_guide_is_run() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,23 +39,7 @@ async fn the_guide_is_run() -> Result<(), Box<dyn std::error::Error>> {
         submission.await?;
     }
 
-    match store.submit(Command::new("Opened").set_if("day", "open", Condition::Absent)).await {
-        Ok(submitted) => println!("{}", submitted.receipt.last_offset),
-
-        // Never written, no number taken. The code and the facts say what has to change first.
-        Err(SubmitError::Refused { error, .. }) if error.code() == "KEY_EXISTS" => {
-            println!("the day is {}", error.facts()["current_value"]);
-        }
-        Err(SubmitError::Refused { error, .. }) => return Err(error.into()),
-
-        // Not written by any attempt of this call: send it again.
-        Err(SubmitError::NotWritten { error, .. }) => return Err(error.into()),
-
-        // Perhaps written: send it again with the same key. That resolves it.
-        Err(SubmitError::Unknown { key, .. }) => {
-            store.submit_with_key(key, Command::new("Opened")).await?;
-        }
-    }
+    open_the_day(&store).await?;
 
     let key = Key::random(); // kept in your database, with the order
     let first = store.submit_with_key(key, Command::new("Paid").draw("invoice")).await?;
@@ -78,6 +67,60 @@ async fn the_guide_is_run() -> Result<(), Box<dyn std::error::Error>> {
 
     assert_eq!(events.next_offset(), 105);
     Ok(())
+}
+
+/// The three answers beside success, as the guide has them.
+async fn open_the_day(store: &Workspace) -> Result<(), Box<dyn std::error::Error>> {
+    let command = Command::new("Opened").set_if("day", "open", Condition::Absent);
+    match store.submit(command.clone()).await {
+        Ok(submitted) => println!("{}", submitted.receipt.last_offset),
+
+        // Never written, no number taken. The code and the facts say what has to change first.
+        Err(SubmitError::Refused { error, .. }) if error.code() == "KEY_EXISTS" => {
+            println!("the day is {}", error.facts()["current_value"]);
+        }
+        Err(SubmitError::Refused { error, .. }) => return Err(error.into()),
+
+        // Not written by any attempt of this call: send it again.
+        Err(SubmitError::NotWritten { error, .. }) => return Err(error.into()),
+
+        // Perhaps written: send the same command again with the same key. That resolves it.
+        Err(SubmitError::Unknown { key, .. }) => {
+            let resolved = store.submit_with_key(key, command).await?;
+            println!("{}", resolved.receipt.last_offset);
+        }
+    }
+    Ok(())
+}
+
+/// The guide sent another command with the same key, which is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unknown_outcome_is_resolved_as_the_guide_says() {
+    let (gate, store) = Gate::store();
+    let world = World::with(store, Settings::default()).await;
+    let patient = shop(&world.client()).await;
+    let patience = Duration::from_secs(2);
+    let impatient = |id: &str| {
+        let client = Client::builder().client_id(id).deadline(patience);
+        let client = client.connect(&format!("http://{}", world.address)).unwrap();
+        client.app("shop").workspace("store-1")
+    };
+    let (first, second) = (impatient("till-4"), impatient("till-5"));
+    gate.close();
+    let mut opening = pin!(open_the_day(&first));
+    // It is begun first, so once another that is as patient has given up, it has too.
+    let given_up = tokio::select! {
+        biased;
+        opened = &mut opening => panic!("nothing was committed: {opened:?}"),
+        given_up = second.submit(Command::new("Noted")) => given_up.unwrap_err(),
+    };
+    assert!(matches!(given_up, SubmitError::Unknown { .. }), "{given_up}");
+    gate.open();
+    opening.await.unwrap();
+    let events = all(&patient).await;
+    let opened: Vec<_> = events.iter().filter(|event| event.name == "Opened").collect();
+    assert_eq!(opened.len(), 1, "it is there once");
+    assert_eq!(patient.entity("day").await.unwrap().unwrap().value, "open");
 }
 
 #[test]

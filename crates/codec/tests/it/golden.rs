@@ -30,6 +30,11 @@ fn the_golden_file_of_key_limits_still_holds() {
 }
 
 #[test]
+fn the_golden_file_of_members_still_holds() {
+    check(&samples::members(), include_str!("../../golden/members.txt"));
+}
+
+#[test]
 fn the_golden_file_of_pointers_still_holds() {
     let pointer = OutboxPointer { event: offset(101), change: 7 };
     let now = [

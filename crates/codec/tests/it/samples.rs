@@ -8,9 +8,9 @@ use seriatim_types::{
     Delivery, DueEntity, DueKey, EntityKey, EntityRow, Entry, Event, FieldName, Filler,
     Fingerprint, Hole, Incarnation, Key, KeyRow, KindDefinition, KindId, LogIndex, Message, Name,
     Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow,
-    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordRow, Reset,
-    Retention, SequenceDefinition, SequenceId, Shown, Template, Tick, Time, TrustLevel, Unknown,
-    WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
+    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordMembers, RecordRow,
+    Reset, Retention, SequenceDefinition, SequenceId, SequenceMembers, Shown, Template, Tick, Time,
+    TrustLevel, Unknown, WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
 };
 
 /// A sample of some stored type that has forgotten which.
@@ -118,8 +118,43 @@ pub(crate) fn key_limits() -> Vec<Sample> {
     ]
 }
 
+/// Definitions that leave members out.
+pub(crate) fn members() -> Vec<Sample> {
+    let define = |request| Entry {
+        time: Time(1_763_208_000_000),
+        body: Body::Define(Define { app: name("shop"), request }),
+    };
+    let sequence =
+        |members| define(DefineRequest::SequenceMembers { name: name("invoice"), members });
+    let record = |members| define(DefineRequest::RecordMembers { name: name("settings"), members });
+    let format = SequenceMembers { format: Some("R-{n}".to_owned()), ..Default::default() };
+    let empty = SequenceMembers {
+        ranges: Some(Vec::new()),
+        format: Some(String::new()),
+        utc_offset_minutes: Some(0),
+        ..Default::default()
+    };
+    let whole = SequenceMembers {
+        kind: Some(name("default")),
+        ranges: Some(vec![(1, 999_999)]),
+        format: Some("INV-{yyyy}-{n:06}".to_owned()),
+        reset: Some(Reset::Yearly),
+        utc_offset_minutes: Some(-60),
+    };
+    let singleton = RecordMembers { class: Some(RecordClass::O), singleton: Some(false) };
+    vec![
+        sample("nothing of a sequence", &sequence(SequenceMembers::default())),
+        sample("the format of a sequence", &sequence(format)),
+        sample("what is there and empty", &sequence(empty)),
+        sample("everything of a sequence", &sequence(whole)),
+        sample("nothing of a record", &record(RecordMembers::default())),
+        sample("everything of a record", &record(singleton)),
+    ]
+}
+
 pub(crate) fn all() -> Vec<Sample> {
-    [events(), rows(), definitions(), entries(), key_limits()].into_iter().flatten().collect()
+    let all = [events(), rows(), definitions(), entries(), key_limits(), members()];
+    all.into_iter().flatten().collect()
 }
 
 pub(crate) fn prefix() -> PartitionPrefix {

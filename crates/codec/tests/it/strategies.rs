@@ -13,9 +13,9 @@ use seriatim_types::{
     Delivery, DueEntity, DueKey, EntityKey, EntityRow, Entry, Event, FieldName, Filler,
     Fingerprint, Hole, Key, KeyRow, KindDefinition, KindId, LogIndex, Message, NUMBER_MAX, Name,
     Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, PartitionRow,
-    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordRow, Reset,
-    Retention, SequenceDefinition, SequenceId, Shown, Template, Tick, Time, TrustLevel, Unknown,
-    WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
+    Position, PositionRow, RecordClass, RecordDefinition, RecordIdScheme, RecordMembers, RecordRow,
+    Reset, Retention, SequenceDefinition, SequenceId, SequenceMembers, Shown, Template, Tick, Time,
+    TrustLevel, Unknown, WorkspaceId, WorkspaceRef, WorkspaceRow, Year,
 };
 
 pub(crate) fn event() -> BoxedStrategy<Event> {
@@ -487,8 +487,31 @@ fn define_request() -> BoxedStrategy<DefineRequest> {
         (name(), class(), any::<bool>())
             .prop_map(|(name, class, singleton)| DefineRequest::Record { name, class, singleton }),
         any::<Option<u64>>().prop_map(|keys_max| DefineRequest::KeyLimit { keys_max }),
+        (name(), sequence_members())
+            .prop_map(|(name, members)| DefineRequest::SequenceMembers { name, members }),
+        (name(), option::of(class()), option::of(any::<bool>())).prop_map(
+            |(name, class, singleton)| {
+                let members = RecordMembers { class, singleton };
+                DefineRequest::RecordMembers { name, members }
+            }
+        ),
     ]
     .boxed()
+}
+
+fn sequence_members() -> impl Strategy<Value = SequenceMembers> {
+    let said = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (option::of(name()), sequence_choices(), said).prop_map(|(kind, choices, said)| {
+        let (_, ranges, format, reset, utc_offset_minutes) = choices;
+        let (has_ranges, has_format, has_reset, has_offset) = said;
+        SequenceMembers {
+            kind,
+            ranges: has_ranges.then_some(ranges),
+            format: has_format.then_some(format),
+            reset: has_reset.then_some(reset),
+            utc_offset_minutes: has_offset.then_some(utc_offset_minutes),
+        }
+    })
 }
 
 fn class() -> impl Strategy<Value = RecordClass> {

@@ -26,7 +26,7 @@ pub(crate) fn command(
         return Err(Refusal::PermissionDenied { why }.into());
     }
     if machine.defined.is_none() {
-        return Err(Refusal::AppNotFound.into());
+        return Err(Refusal::AppNotFound(None).into());
     }
     let mut draft = Draft::new(rows);
     let workspace = find(machine, &command.workspace, &mut draft)?.workspace;

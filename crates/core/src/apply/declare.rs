@@ -22,7 +22,7 @@ pub(crate) fn declare(
         let why = "the workspaces of the system app are its apps";
         return Err(Refusal::PermissionDenied { why }.into());
     }
-    let defined = machine.defined.as_ref().ok_or(Refusal::AppNotFound)?;
+    let defined = machine.defined.as_ref().ok_or(Refusal::AppNotFound(None))?;
     let mut draft = Draft::new(rows);
     let Found { workspace, is_new } = find(machine, &declare.workspace, &mut draft)?;
     let (name, field) = (declare.kind.clone(), "kind".to_owned());

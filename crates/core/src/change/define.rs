@@ -4,22 +4,23 @@
 //! that workspace's log. Every step goes to all partitions of the app through the outbox.
 
 use seriatim_codec::{OutboxPointer, Stored, encode_number};
-use seriatim_sequencer::{Format, Ranges, Singletons, UtcOffset, built_in};
+use seriatim_sequencer::{Format, Ranges, Sequences, Singletons, UtcOffset, built_in};
 use seriatim_types::limits::{
     PARTITIONS_MAX, RECORD_KINDS_MAX, RETENTION_MS_MAX, SEQUENCES_MAX, SEQUENCES_PER_KIND_MAX,
     SINGLETONS_MAX, WORKSPACE_KINDS_MAX,
 };
 use seriatim_types::{
     AppId, AppSettings, CommandLimits, Define, DefineRequest, Definition, Definitions,
-    KindDefinition, KindId, Name, PartitionId, PartitionRef, RecordClass, RecordDefinition,
-    Retention, SequenceDefinition, SequenceId,
+    KindDefinition, KindId, NUMBER_MAX, Name, PartitionId, PartitionRef, RecordClass,
+    RecordDefinition, RecordMembers, Reset, Retention, SequenceDefinition, SequenceId,
+    SequenceMembers,
 };
 
 use super::{At, key_limit};
 use crate::defined::Defined;
 use crate::effects::Fault;
 use crate::home::Home;
-use crate::refusal::Refusal;
+use crate::refusal::{NoApp, Refusal};
 use crate::rows::Draft;
 
 /// The step that a request comes to; `None` when everything is so already. `new_app` is the id
@@ -44,19 +45,16 @@ pub(crate) fn definition_of(
         };
         return app(defined, settings);
     }
-    let defined = defined.ok_or(Refusal::AppNotFound)?;
+    let no_app = || NoApp { name: define.app.clone(), similar: None };
+    let defined = defined.ok_or_else(|| Refusal::AppNotFound(Some(no_app())))?;
     match &define.request {
         DefineRequest::App { .. } => unreachable!("an app was answered above"),
         DefineRequest::Kind { name } => kind(defined, name),
         DefineRequest::Sequence { name, kind, ranges, format, reset, utc_offset_minutes } => {
-            let Some(kind_id) = defined.kind(kind) else {
-                let field = "kind".to_owned();
-                return Err(Refusal::UnknownKind { name: kind.clone(), field });
-            };
             let asked = SequenceDefinition {
                 name: name.clone(),
                 id: next_sequence_id(defined),
-                kind: kind_id,
+                kind: defined.kind(kind).ok_or_else(|| unknown_kind(kind))?,
                 ranges: ranges.clone(),
                 format: format.clone(),
                 reset: *reset,
@@ -68,6 +66,15 @@ pub(crate) fn definition_of(
             record(defined, name, *class, *singleton)
         }
         DefineRequest::KeyLimit { keys_max } => key_limit::decide(defined.app(), *keys_max),
+        DefineRequest::SequenceMembers { name, members } => {
+            sequence(defined, filled_sequence(defined, name, members)?)
+        }
+        DefineRequest::RecordMembers { name, members: RecordMembers { class, singleton } } => {
+            let existing = defined.record(name);
+            let class = class.or(existing.map(|it| it.class)).unwrap_or(RecordClass::C);
+            let singleton = singleton.or(existing.map(|it| it.singleton.is_some()));
+            record(defined, name, class, singleton.unwrap_or(false))
+        }
     }
 }
 
@@ -163,6 +170,43 @@ fn sequence(defined: &Defined, asked: SequenceDefinition) -> Result<Option<Defin
         return Err(Refusal::DefinitionConflict { name: asked.name, why });
     }
     Ok((asked != *existing).then_some(Definition::Sequence(asked)))
+}
+
+/// What is left out is as it is, or the default where there is no such sequence. This is the one place
+/// where both are known: a request that was filled in before it got here could overwrite what another
+/// has changed meanwhile.
+fn filled_sequence(
+    defined: &Defined,
+    name: &Name,
+    members: &SequenceMembers,
+) -> Result<SequenceDefinition, Refusal> {
+    let existing = defined.sequence(name).cloned();
+    let base = existing.unwrap_or_else(|| SequenceDefinition {
+        name: name.clone(),
+        id: next_sequence_id(defined),
+        kind: Sequences::DEFAULT_KIND,
+        ranges: vec![(1, NUMBER_MAX)],
+        format: Format::default().source().to_owned(),
+        reset: Reset::Never,
+        utc_offset_minutes: 0,
+    });
+    let SequenceMembers { kind, ranges, format, reset, utc_offset_minutes } = members;
+    let kind = match kind {
+        Some(kind) => defined.kind(kind).ok_or_else(|| unknown_kind(kind))?,
+        None => base.kind,
+    };
+    Ok(SequenceDefinition {
+        kind,
+        ranges: ranges.clone().unwrap_or(base.ranges),
+        format: format.clone().unwrap_or(base.format),
+        reset: reset.unwrap_or(base.reset),
+        utc_offset_minutes: utc_offset_minutes.unwrap_or(base.utc_offset_minutes),
+        ..base
+    })
+}
+
+fn unknown_kind(name: &Name) -> Refusal {
+    Refusal::UnknownKind { name: name.clone(), field: "kind".to_owned() }
 }
 
 fn next_sequence_id(defined: &Defined) -> SequenceId {

@@ -2,8 +2,8 @@
 
 use seriatim_codec::{OutboxPointer, PartitionPrefix, Stored, Table};
 use seriatim_core::{
-    DEFAULT_KIND, DefineOutcome, DeliveryOutcome, Effects, Fault, Outcome, Outgoing, Refusal,
-    RowChange, RowId, Rows, SYSTEM_APP, StepError,
+    DEFAULT_KIND, DefineOutcome, DeliveryOutcome, Effects, Fault, NoApp, Outcome, Outgoing,
+    Refusal, RowChange, RowId, Rows, SYSTEM_APP, StepError,
 };
 use seriatim_sequencer::Settings;
 use seriatim_testkit::core::{Node, Shop, changes, name};
@@ -12,9 +12,9 @@ use seriatim_types::limits::{
 };
 use seriatim_types::{
     AppId, Body, Change, CommandLimits, Declare, Define, DefineRequest, Definition, Definitions,
-    Delivered, Delivery, Entry, Incarnation, KindDefinition, KindId, Message, PartitionId,
-    PartitionRef, RecordClass, RecordIdScheme, Reset, Retention, SequenceDefinition, Time,
-    TrustLevel, WorkspaceId, WorkspaceRef,
+    Delivered, Delivery, Entry, Incarnation, KindDefinition, KindId, Message, NUMBER_MAX,
+    PartitionId, PartitionRef, RecordClass, RecordIdScheme, RecordMembers, Reset, Retention,
+    SequenceDefinition, SequenceMembers, Time, TrustLevel, WorkspaceId, WorkspaceRef,
 };
 
 use crate::bare::Bare;
@@ -182,10 +182,72 @@ fn apps_are_counted_as_they_come_into_being() {
     let mut system = System::new();
     assert_eq!(system.define("one", with(|_| ())), defined(1, 1));
     assert_eq!(invalid_field(system.define("none", with(|app| app.partitions = 0))), "partitions");
-    assert_eq!(refusal(system.define("none", kind("k"))), Refusal::AppNotFound);
+    let no_app = refusal(system.define("none", kind("k")));
+    assert_eq!(no_app, Refusal::AppNotFound(Some(NoApp { name: name("none"), similar: None })));
+    assert_eq!(no_app.to_string(), "there is no app \"none\"");
     assert_eq!(system.define("two", with(|_| ())), defined(2, 1));
     assert_eq!(system.define("one", kind("k")), defined(1, 2));
     assert_eq!(system.define("two", kind("k")), defined(2, 2));
+}
+
+/// A format alone was a conflict: the members that were left out were taken for the defaults.
+#[test]
+fn what_is_left_out_is_the_default_of_a_new_sequence_and_stays_of_an_old_one() {
+    let mut system = System::with_partitions(1);
+    let members = |text, members| DefineRequest::SequenceMembers { name: name(text), members };
+    let nothing = SequenceMembers::default;
+    let format = |format: &str| SequenceMembers { format: Some(format.to_owned()), ..nothing() };
+
+    assert_eq!(system.define("shop", members("ticket", nothing())), defined(1, 2));
+    let all = vec![(1, NUMBER_MAX)];
+    let whole = sequence("ticket", Sequence { ranges: all, ..plain() });
+    assert_eq!(system.define("shop", whole), same(1, 2));
+    let kind_alone = SequenceMembers { kind: Some(name(DEFAULT_KIND)), ..nothing() };
+    assert_eq!(system.define("shop", members("ticket", kind_alone)), same(1, 2));
+
+    let (reset, utc_offset_minutes) = (Reset::Yearly, 60);
+    let yearly = Sequence { format: "INV-{n}", reset, utc_offset_minutes, ..plain() };
+    assert_eq!(system.define("shop", sequence("invoice", yearly.clone())), defined(1, 3));
+    assert_eq!(system.define("shop", members("invoice", nothing())), same(1, 3));
+    assert_eq!(system.define("shop", members("invoice", format("R-{yyyy}-{n}"))), defined(1, 4));
+    // Nothing but the format has changed, and who does not name it does not reset it.
+    let renamed = sequence("invoice", Sequence { format: "R-{yyyy}-{n}", ..yearly });
+    assert_eq!(system.define("shop", renamed), same(1, 4));
+    let same_reset = SequenceMembers { reset: Some(Reset::Yearly), ..nothing() };
+    assert_eq!(system.define("shop", members("invoice", same_reset)), same(1, 4));
+
+    for changed in [
+        SequenceMembers { reset: Some(Reset::Never), ..nothing() },
+        SequenceMembers { utc_offset_minutes: Some(0), ..nothing() },
+        SequenceMembers { ranges: Some(vec![(1, NUMBER_MAX)]), ..nothing() },
+    ] {
+        let refused = refusal(system.define("shop", members("invoice", changed)));
+        assert_eq!(refused.code(), "DEFINITION_CONFLICT");
+    }
+    let unknown = SequenceMembers { kind: Some(name("none")), ..nothing() };
+    assert_eq!(refusal(system.define("shop", members("x", unknown))).code(), "UNKNOWN_KIND");
+    assert_eq!(invalid_field(system.define("shop", members("x", format("{yy}-{n}")))), "format");
+    let empty = SequenceMembers { ranges: Some(Vec::new()), ..nothing() };
+    assert_eq!(invalid_field(system.define("shop", members("x", empty))), "ranges");
+}
+
+#[test]
+fn what_is_left_out_is_the_default_of_new_records_and_stays_of_old_ones() {
+    let mut system = System::with_partitions(1);
+    let members = |text, class, singleton| {
+        let members = RecordMembers { class, singleton };
+        DefineRequest::RecordMembers { name: name(text), members }
+    };
+    assert_eq!(system.define("shop", members("order", None, None)), defined(1, 2));
+    assert_eq!(system.define("shop", record("order", RecordClass::C, false)), same(1, 2));
+    assert_eq!(system.define("shop", record("settings", RecordClass::O, true)), defined(1, 3));
+    for (class, singleton) in [(None, None), (Some(RecordClass::O), None), (None, Some(true))] {
+        assert_eq!(system.define("shop", members("settings", class, singleton)), same(1, 3));
+    }
+    for (class, singleton) in [(Some(RecordClass::C), None), (None, Some(false))] {
+        let refused = refusal(system.define("shop", members("settings", class, singleton)));
+        assert_eq!(refused.code(), "DEFINITION_CONFLICT");
+    }
 }
 
 #[test]
@@ -272,7 +334,8 @@ fn limit_of_keys_that_no_app_can_have_is_refused() {
     for keys_max in [Some(0), Some(KEYS_MAX + 1), Some(u64::MAX)] {
         assert_eq!(invalid_field(system.define("shop", limit(keys_max))), "idempotency_keys_max");
     }
-    assert_eq!(refusal(system.define("none", limit(None))), Refusal::AppNotFound);
+    let no_app = Refusal::AppNotFound(Some(NoApp { name: name("none"), similar: None }));
+    assert_eq!(refusal(system.define("none", limit(None))), no_app);
     let system_app = refusal(system.define("system", limit(None)));
     assert!(matches!(system_app, Refusal::PermissionDenied { .. }), "{system_app}");
     assert_eq!(state(&system.node), before);
@@ -643,7 +706,9 @@ fn a_partition_without_definitions_knows_no_app() {
     let before = state(&node);
     for body in [Body::Command(command.clone()), Body::Declare(declare)] {
         let outcome = node.apply(&[at(NOW, body)]).remove(0).outcome;
-        assert_eq!(refusal(outcome), Refusal::AppNotFound);
+        let refused = refusal(outcome);
+        assert_eq!(refused, Refusal::AppNotFound(None));
+        assert_eq!(refused.of_app(&name("shop")).to_string(), "there is no app \"shop\"");
     }
     assert_eq!(state(&node), before);
     let first = System::with_partitions(1).sent_to(0).remove(0);

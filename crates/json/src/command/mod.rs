@@ -160,9 +160,11 @@ impl CommandReader {
     }
 
     fn create(&mut self, node: &Node<'_>) -> Result<CommandChange, Invalid> {
-        let [id, kind, parent, fields] = node.members(&["id", "kind", "parent", "fields"])?;
+        let known = &["id", "kind", "parent", "fields", "import"];
+        let [id, kind, parent, fields, import] = node.members(known)?;
+        let is_import = import.optional().map_or(Ok(false), |node| node.flag())?;
         Ok(CommandChange::Create {
-            id: self.created_id(id)?,
+            id: self.created_id(id, is_import)?,
             kind: kind.required()?.name()?,
             parent: self.parent(parent)?,
             fields: match fields.optional() {
@@ -172,10 +174,15 @@ impl CommandReader {
         })
     }
 
-    /// The id of a record that is about to be there.
-    fn created_id(&mut self, slot: Slot<'_>) -> Result<u64, Invalid> {
+    /// The id of a record that is about to be there. That an import keeps its id is checked here and
+    /// nowhere else: the command that is stored and compared does not say so. Which ids above the
+    /// reserved ones are in a user range depends on the app, and the core refuses the others.
+    fn created_id(&mut self, slot: Slot<'_>, is_import: bool) -> Result<u64, Invalid> {
         let node = slot.required()?;
         let id = node.whole(IDS)?;
+        if is_import && id <= RESERVED_LAST {
+            return Err(node.invalid(Problem::NotAnImportId { id }));
+        }
         if id <= RAW_LAST {
             self.raw_ids.create(id, &node)?;
         } else if id <= RESERVED_LAST {

@@ -9,8 +9,10 @@
 //!
 //! The arguments of an event, each field of a record and the value of an entity are templates, and
 //! a marker may stand anywhere in one, also in its place. Arguments must still come out as an
-//! object. The names of fields are no part of a template: a field may be called `$ref`. Members
-//! that begin with `$` and are none of the four are data.
+//! object. The names of fields are no part of a template: a field may be called `$ref`.
+//!
+//! An object whose only member begins with `$` and is none of the four is refused: a marker that is
+//! mistyped must not be stored as data. Beside other members such a name is data.
 //!
 //! **Invariant:** holes are numbered in the order in which their markers stood in the document,
 //! although the members around them are sorted.
@@ -25,7 +27,7 @@ use seriatim_types::{FieldName, FieldTemplates, Filler, Hole, Name, Shown, Templ
 
 use super::{CommandReader, IDS, too_many};
 use crate::canonical::{self, write_comma, write_name};
-use crate::error::{Invalid, Problem};
+use crate::error::{Invalid, Problem, excerpt};
 use crate::node::{Node, Slot};
 use crate::read::{Object, Value};
 
@@ -167,6 +169,11 @@ impl CommandReader {
             Value::Object(object) => {
                 if let Some(marker) = Marker::of(object) {
                     return self.write_marked(node, object, marker, purpose);
+                }
+                if let [(name, _)] = object.members.as_slice()
+                    && name.starts_with('$')
+                {
+                    return Err(node.invalid(Problem::UnknownMarker { found: excerpt(name) }));
                 }
                 self.text.put_u8(b'{');
                 for (index, (name, value)) in object.members.iter().enumerate() {

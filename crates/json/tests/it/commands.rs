@@ -1,5 +1,6 @@
 //! What commands become.
 
+use seriatim_codec::fingerprint;
 use seriatim_json::{CommandBody, command};
 use seriatim_types::{
     CommandChange, Condition, EntityKey, FieldName, Filler, Hole, Name, Shown, Template, Time,
@@ -160,11 +161,54 @@ fn a_literal_is_taken_as_it_is() {
 }
 
 #[test]
-fn other_members_with_a_dollar_are_data() {
+fn other_members_with_a_dollar_are_data_beside_others() {
     let args = r#"{"$schema": 1, "a": {"$id": 2, "$Ref": 3, "ref$": 4, "$": 5}}"#;
     let body = read(&format!(r#"{{"events": [{{"name": "X", "args": {args}}}]}}"#));
     let text = r#"{"$schema":1,"a":{"$":5,"$Ref":3,"$id":2,"ref$":4}}"#;
     assert_eq!(body.events[0].args, plain(text));
+}
+
+/// A marker that was mistyped was stored as data, and the command drew no number.
+#[test]
+fn an_unknown_marker_is_refused_unless_it_is_a_literal() {
+    let args = |args: &str| {
+        command(format!(r#"{{"events": [{{"name": "X", "args": {args}}}]}}"#).as_bytes())
+    };
+    for marker in ["$nxt", "$Ref", "$", "$$", "$lit2", "$ref "] {
+        let invalid = args(&format!(r#"{{"a": [0, {{"{marker}": "s"}}]}}"#)).unwrap_err();
+        assert_eq!(
+            (invalid.code(), invalid.field.as_str()),
+            ("INVALID_ARGUMENT", "events[0].args.a[1]")
+        );
+        assert!(invalid.to_string().contains("{\"$lit\": …}"), "{invalid}");
+        let literal =
+            args(&format!(r#"{{"a": {{"$lit": [{{"{marker}": {{"$x": 1}}}}]}}}}"#)).unwrap();
+        let stored = format!(r#"{{"a":[{{"{marker}":{{"$x":1}}}}]}}"#);
+        assert_eq!(literal.events[0].args.text(), stored.as_bytes());
+    }
+    let long = "x".repeat(300);
+    let invalid = args(&format!(r#"{{"a": {{"${long}": 1}}}}"#)).unwrap_err();
+    assert!(invalid.to_string().len() < 300, "what was sent is shown by its beginning");
+}
+
+/// That an import keeps its id is checked and not stored: a client that adds the member to what it
+/// sends again still sends the same command.
+#[test]
+fn import_is_checked_and_no_part_of_the_command() {
+    let create = |more: &str| {
+        let create = format!(r#"{{"create": {{"id": 200001, "kind": "a"{more}}}}}"#);
+        read(&format!(r#"{{"events": [{{"name": "X", "changes": [{create}]}}]}}"#))
+    };
+    let plain = create("");
+    for more in [r#", "import": true"#, r#", "import": false"#] {
+        let with = create(more);
+        assert_eq!(with, plain);
+        let of = |body: &CommandBody| fingerprint(&body.events, body.if_offset);
+        assert_eq!(of(&with), of(&plain));
+    }
+    let raw = r#"{"events": [{"name": "X", "changes": [
+        {"create": {"id": 7, "kind": "a", "import": false}}, {"update": {"id": 7, "fields": {}}}]}]}"#;
+    assert_eq!(read(raw).events[0].changes.len(), 2);
 }
 
 #[test]

@@ -36,7 +36,10 @@ pub(crate) const COMMANDS: &[&str] = &[
                 "z": {"deep": [[{"$next": "v", "as": "text"}], {"$ref": 7}]},
                 "a": {"$draw": 0, "as": "text"},
                 "$ref": {"$lit": {"$next": "untouched", "more": [{"$draw": 99}]}},
-                "$schema": {"$id": 1, "$comment": null}}}}]}]}"#,
+                "$schema": {"$id": 1, "$comment": null}, "$date": {"$lit": {"$date": 5}}}}}]}]}"#,
+    r#"{"events": [{"name": "X", "changes": [
+        {"create": {"id": 200001, "kind": "a", "import": true}},
+        {"create": {"id": 1, "kind": "a", "import": false}}]}]}"#,
     r#"{"events": [{"name": "Größe €", "args": {"\u20ac": "\ud83d\ude00", "\r\n": "\"\\\/\b\f\n\r\t",
         "numbers": [0, -0, 1E30, 4.50, 2e-3, 1e-7, -1.5, 333333333.33333329, 9007199254740992]}}]}"#,
 ];

@@ -2,8 +2,8 @@
 
 use seriatim_json::{Invalid, define};
 use seriatim_types::{
-    CommandLimits, Define, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
-    Retention, TrustLevel,
+    CommandLimits, Define, DefineRequest, Name, RecordClass, RecordIdScheme, RecordMembers, Reset,
+    Retention, SequenceMembers, TrustLevel,
 };
 
 use crate::corpus;
@@ -104,25 +104,19 @@ fn a_retention_is_a_number_with_a_unit() {
 }
 
 #[test]
-fn a_sequence_has_what_the_contract_fills_in() {
-    let expected = DefineRequest::Sequence {
-        name: name("invoice"),
-        kind: name("default"),
-        ranges: vec![(1, NUMBER_MAX)],
-        format: "{n}".to_owned(),
-        reset: Reset::Never,
-        utc_offset_minutes: 0,
+fn what_is_left_out_of_a_sequence_is_not_said() {
+    let request = |members| Ok(DefineRequest::SequenceMembers { name: name("invoice"), members });
+    assert_eq!(sequence("{}"), request(SequenceMembers::default()));
+    let format = SequenceMembers { format: Some("R-{n}".to_owned()), ..Default::default() };
+    assert_eq!(sequence(r#"{"format": "R-{n}"}"#), request(format));
+    let whole = SequenceMembers {
+        kind: Some(name("default")),
+        ranges: Some(vec![(1, 999_999)]),
+        format: Some("INV-{yyyy}-{n:06}".to_owned()),
+        reset: Some(Reset::Yearly),
+        utc_offset_minutes: Some(60),
     };
-    assert_eq!(sequence("{}"), Ok(expected));
-    let expected = DefineRequest::Sequence {
-        name: name("invoice"),
-        kind: name("default"),
-        ranges: vec![(1, 999_999)],
-        format: "INV-{yyyy}-{n:06}".to_owned(),
-        reset: Reset::Yearly,
-        utc_offset_minutes: 60,
-    };
-    assert_eq!(sequence(corpus::SEQUENCES[1]), Ok(expected));
+    assert_eq!(sequence(corpus::SEQUENCES[1]), request(whole));
 }
 
 #[test]
@@ -136,10 +130,10 @@ fn an_offset_from_utc_lies_between_its_ends() {
         ("+05:45", 345),
     ] {
         let body = format!(r#"{{"utc_offset": "{text}"}}"#);
-        let Ok(DefineRequest::Sequence { utc_offset_minutes, .. }) = sequence(&body) else {
+        let Ok(DefineRequest::SequenceMembers { members, .. }) = sequence(&body) else {
             panic!("{text}")
         };
-        assert_eq!(utc_offset_minutes, minutes);
+        assert_eq!(members.utc_offset_minutes, Some(minutes));
     }
     for text in ["", "UTC", "+1:00", "+01", "01:00", "-12:01", "+14:01", "+00:60", "+23:59", "Z0"] {
         let sentence = format!(
@@ -152,12 +146,16 @@ fn an_offset_from_utc_lies_between_its_ends() {
 
 #[test]
 fn records_kinds_and_workspaces_are_read() {
-    let expected =
-        |class, singleton| DefineRequest::Record { name: name("invoice"), class, singleton };
-    assert_eq!(record(r#"{"class": "c"}"#), Ok(expected(RecordClass::C, false)));
+    let expected = |class, singleton| {
+        let members = RecordMembers { class, singleton };
+        Ok(DefineRequest::RecordMembers { name: name("invoice"), members })
+    };
+    assert_eq!(record("{}"), expected(None, None));
+    assert_eq!(record(r#"{"class": "c"}"#), expected(Some(RecordClass::C), None));
     let body = r#"{"singleton": true, "class": "o"}"#;
-    assert_eq!(record(body), Ok(expected(RecordClass::O, true)));
-    assert_eq!(record(r#"{"class": "w"}"#), Ok(expected(RecordClass::W, false)));
+    assert_eq!(record(body), expected(Some(RecordClass::O), Some(true)));
+    assert_eq!(record(r#"{"class": "w"}"#), expected(Some(RecordClass::W), None));
+    assert_eq!(record(r#"{"singleton": false}"#), expected(None, Some(false)));
     let kind = DefineRequest::Kind { name: name("store") };
     assert_eq!(define::kind(name("store"), b" {} "), Ok(kind));
     assert_eq!(define::workspace(b"{}"), Ok(name("default")));
@@ -235,7 +233,6 @@ fn what_is_wrong_with_a_definition_is_said() {
             "reset: must be \"never\" or \"yearly\", not \"monthly\"",
         ),
         (sequence(r#"{"format": 6}"#).err(), "format: must be a string, not a number"),
-        (record("{}").err(), "class: is required"),
         (record(r#"{"class": "C"}"#).err(), "class: must be \"c\", \"o\" or \"w\", not \"C\""),
         (
             record(r#"{"class": "c", "singleton": "no"}"#).err(),

@@ -142,7 +142,15 @@ fn json() -> impl Strategy<Value = Json> {
 
 fn members(value: impl Strategy<Value = Json>) -> impl Strategy<Value = Json> {
     let name = prop_oneof!["[a-z$é€😀\u{fb33}\n]{0,3}", any::<String>()];
-    prop::collection::btree_map(name, value, 0..6).prop_map(Json::Object)
+    prop::collection::btree_map(name, value, 0..6).prop_map(
+        |mut members: BTreeMap<String, Json>| {
+            // Alone it would be a marker, and one that is not known.
+            if members.len() == 1 && members.keys().all(|name| name.starts_with('$')) {
+                members.insert("beside".to_owned(), Json::Scalar("null".to_owned()));
+            }
+            Json::Object(members)
+        },
+    )
 }
 
 proptest! {

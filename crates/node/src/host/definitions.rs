@@ -198,7 +198,9 @@ pub(super) fn made_by(define: &Define) -> Option<(Name, u16)> {
         DefineRequest::App { .. }
         | DefineRequest::Kind { .. }
         | DefineRequest::Sequence { .. }
+        | DefineRequest::KeyLimit { .. }
+        | DefineRequest::SequenceMembers { .. }
         | DefineRequest::Record { .. }
-        | DefineRequest::KeyLimit { .. } => None,
+        | DefineRequest::RecordMembers { .. } => None,
     }
 }

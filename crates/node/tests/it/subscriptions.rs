@@ -144,7 +144,7 @@ fn there_is_no_subscription_to_what_does_not_exist() {
     let node = open(&disk);
     set_up(&node);
     let no_app = node.subscribe(&name("none"), Log::Partition(PartitionId(0)), 1);
-    assert_eq!(no_app.unwrap_err(), AskError::AppNotFound);
+    assert_eq!(no_app.unwrap_err().to_string(), "there is no app \"none\"");
     let no_partition = node.subscribe(&name("shop"), Log::Partition(PartitionId(3)), 1);
     assert_eq!(no_partition.unwrap_err(), AskError::PartitionNotFound { last: 2 });
 }

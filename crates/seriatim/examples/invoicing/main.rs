@@ -1,5 +1,8 @@
 //! Invoices of several shops, numbered without a gap: `cargo run --example invoicing [folder]`.
 //!
+//! Its data is in a folder of its own, `invoicing-data`, and not in the one of `seriatim dev`. It tells a
+//! story that takes a year by a clock of its own, so its times are of the future.
+//!
 //! The module that an engineer would write is [`invoices`]; [`story`] uses it.
 
 mod invoices;
@@ -10,7 +13,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let folder = std::env::args_os().nth(1);
-    let folder = folder.map_or_else(|| PathBuf::from(".seriatim/invoicing"), PathBuf::from);
+    let folder = folder.map_or_else(|| PathBuf::from(story::FOLDER), PathBuf::from);
     match story::run(&folder, &mut std::io::stdout()) {
         Ok(_) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -12,6 +12,10 @@ use seriatim::{Clock, ClockAhead, Time, random_key};
 
 use super::invoices::{Failure, Invoice, Invoicing, IssueError, Shop};
 
+/// Where the data is unless another folder is named. A store holds nothing but its own files, so this
+/// lies in no other one.
+pub(crate) const FOLDER: &str = "invoicing-data";
+
 pub(crate) const SHOPS: [&str; 3] = ["north", "south", "harbour"];
 const CLERKS: [&str; 2] = ["ada", "ben"];
 const INVOICES_PER_CLERK: u64 = 10;

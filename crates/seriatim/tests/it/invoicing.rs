@@ -8,7 +8,8 @@ mod story;
 use std::collections::BTreeMap;
 use std::thread;
 
-use seriatim::random_key;
+use seriatim::{Seriatim, random_key};
+use seriatim_verify::{Options, verify_files};
 
 use invoices::{Invoicing, IssueError};
 use story::StoryClock;
@@ -28,6 +29,23 @@ fn the_story_ends_with_numbers_without_a_hole_also_when_it_is_told_again() {
     let told = String::from_utf8(out).unwrap();
     assert!(told.contains("As it is now it becomes INV-2026-000021"), "{told}");
     assert!(told.contains("   north    2026: 1 to 21, 2027: 1 to 41, 2028: 1 to 20"), "{told}");
+}
+
+/// Its times are of the future, because the story takes a year by a clock of its own: that was called a
+/// difference. And its folder lay in that of `seriatim dev`, whose own check then failed.
+#[test]
+fn nothing_differs_in_what_the_story_has_written_nor_beside_it() {
+    let here = tempfile::tempdir().unwrap();
+    let (dev, folder) = (here.path().join(".seriatim"), here.path().join(story::FOLDER));
+    Seriatim::open(&dev).unwrap().close().unwrap();
+    // Told twice, it goes back to its first day and on from its last event.
+    for _ in 0..2 {
+        story::run(&folder, &mut Vec::new()).unwrap();
+    }
+    for (data, apps) in [(&dev, 0), (&folder, 1)] {
+        let verified = verify_files(data, &Options::default(), false, &mut |_| ());
+        assert_eq!(verified.unwrap().totals.apps, apps);
+    }
 }
 
 #[test]

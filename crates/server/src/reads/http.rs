@@ -25,17 +25,10 @@ pub(crate) async fn of_workspace(
 ) -> Result<Response, ApiError> {
     let (read, query) = workspace_read(context, &asked)?;
     let span = span(&query)?;
-    if !asked.wants_stream() {
-        return Ok(answer::reserved(list(read.of_log(), span, body, listed).await?));
-    }
-    let from = match asked.header("Last-Event-ID")? {
-        Some(id) => whole("Last-Event-ID", id, 0..=NUMBER_MAX)?.saturating_add(1),
-        None => span.from,
-    };
-    sse::stream(read.of_log(), from).await
+    listed_or_followed(&asked, read.of_log(), span).await
 }
 
-/// The events of a partition.
+/// The events of a partition: a list, or all from there on.
 pub(crate) async fn of_partition(
     State(context): State<Arc<Context>>,
     asked: Asked,
@@ -44,7 +37,24 @@ pub(crate) async fn of_partition(
     let span = span(&query)?;
     let (app, partition) = (asked.app()?, asked.partition()?);
     let read = LogRead::of_partition(context, app, partition, wait(&query)?).await?;
-    Ok(answer::reserved(list(read, span, body, listed).await?))
+    listed_or_followed(&asked, read, span).await
+}
+
+/// A stream for whoever wants one. It goes on behind the last event that was seen, also if that is
+/// beyond the end: it then begins once the log gets there.
+async fn listed_or_followed(
+    asked: &Asked,
+    read: LogRead,
+    span: Span,
+) -> Result<Response, ApiError> {
+    if !asked.wants_stream() {
+        return Ok(answer::reserved(list(read, span, body, listed).await?));
+    }
+    let from = match asked.header("Last-Event-ID")? {
+        Some(id) => whole("Last-Event-ID", id, 0..=NUMBER_MAX)?.saturating_add(1),
+        None => span.from,
+    };
+    sse::stream(read, from).await
 }
 
 /// One record.

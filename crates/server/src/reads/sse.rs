@@ -1,11 +1,11 @@
-//! Following a workspace's log over HTTP: server-sent events.
+//! Following the log of a workspace or of a partition over HTTP: server-sent events.
 //!
 //! ```text
 //!  id: 13
 //!  data: {"offset":13,…}
 //! ```
 //!
-//! The id is the offset, so a client that reconnects goes on behind the last event that it has seen.
+//! The id is the offset in the log that is followed, so a client that reconnects goes on behind the last event that it has seen.
 //! A stream that cannot go on ends with an event named `error` whose data is the body of the
 //! error; one that ends without is resumed by connecting again.
 
@@ -19,6 +19,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::Frame;
 use seriatim_json::write;
+use seriatim_node::Log;
+use seriatim_types::Event;
 use tokio::sync::mpsc;
 
 use super::LogRead;
@@ -27,6 +29,10 @@ use crate::error::ApiError;
 
 /// Follows the log from an offset on.
 pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ApiError> {
+    let written = match &read.log {
+        Log::Workspace(_) => written_of_workspace,
+        Log::Partition(_) => written_of_partition,
+    };
     let feed = follow(read, from, written).await?;
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
@@ -35,9 +41,18 @@ pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ApiErro
     Ok((headers, Body::new(Feed(feed))).into_response())
 }
 
-fn written(part: &Part<'_>) -> (Bytes, usize) {
+fn written_of_workspace(part: &Part<'_>) -> (Bytes, usize) {
+    written(part, |event| event.offset.get())
+}
+
+fn written_of_partition(part: &Part<'_>) -> (Bytes, usize) {
+    written(part, |event| event.partition_offset.get())
+}
+
+fn written(part: &Part<'_>, id: fn(&Event) -> u64) -> (Bytes, usize) {
     match part {
-        Part::Events(events) => (events.first().map(event).unwrap_or_default(), 1),
+        Part::Events([first, ..]) => (event(first, id), 1),
+        Part::Events([]) => (Bytes::new(), 0),
         // A comment.
         Part::Alive => (Bytes::from_static(b":\n\n"), 0),
         Part::Failed(error) => {
@@ -46,10 +61,10 @@ fn written(part: &Part<'_>) -> (Bytes, usize) {
     }
 }
 
-fn event(shown: &Shown) -> Bytes {
+fn event(shown: &Shown, id: fn(&Event) -> u64) -> Bytes {
     let event = &shown.committed.event;
     let body = write::event(event, &shown.workspace, shown.partition, &shown.committed.leaf);
-    let id = event.offset;
+    let id = id(event);
     [format!("id: {id}\ndata: ").as_bytes(), &body, b"\n\n"].concat().into()
 }
 

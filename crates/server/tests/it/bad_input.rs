@@ -104,7 +104,7 @@ fn bodies_of_definitions_are_what_the_contract_says() {
         ("PUT", "/v1/apps/shop/kinds/x", "", ""),
         ("PUT", "/v1/apps/shop/kinds/x", r#"{"a":1}"#, "a"),
         ("PUT", "/v1/apps/shop/sequences/x", r#"{"reset":"monthly"}"#, "reset"),
-        ("PUT", "/v1/apps/shop/records/x", "{}", "class"),
+        ("PUT", "/v1/apps/shop/records/x", r#"{"class":"x"}"#, "class"),
         ("PUT", "/v1/apps/shop/workspaces/x", r#"{"kind":7}"#, "kind"),
         ("PUT", "/v1/apps/shop/kinds/%0A", "{}", "name"),
         ("PUT", "/v1/apps/%0A/kinds/x", "{}", "app"),

@@ -45,6 +45,40 @@ fn a_repetition_gets_the_same_bytes_and_says_so() {
     assert_eq!(world.last_offset(), 2);
 }
 
+/// An id that came from elsewhere and was small was taken for a raw id, and the record got another.
+#[test]
+fn an_import_keeps_its_id_or_is_refused() {
+    let world = World::shop();
+    let import = |id: u64, more: &str| {
+        changes(&format!(r#"{{"create":{{"id":{id},"kind":"line"{more}}}}}"#))
+    };
+    for id in [17, 65_535, 65_536, 200_000] {
+        let refused = world.command(1, &import(id, r#","import":true"#));
+        let refused = error(&refused, 400, "INVALID_ARGUMENT");
+        assert_eq!(refused["field"], "events[0].changes[0].create.id", "{id}");
+    }
+    assert_eq!(world.commit(1, &import(17, ""))["ids"], json!({"17": 200_001}));
+    assert_eq!(world.commit(2, &import(200_017, r#","import":true"#))["ids"], json!({}));
+    // The member is no part of the command that the key belongs to.
+    for more in ["", r#","import":false"#, r#","import":true"#] {
+        let again = world.command(2, &import(200_017, more));
+        assert_eq!((again.status, replayed(&again)), (200, Some("true")), "{more}");
+    }
+
+    // Where records of a class have ranges of their own, only the core knows them.
+    let split = r#"{"name":"split","partitions":1,"record_ids":"split"}"#;
+    assert_eq!(world.post("/v1/apps", split).status, 201);
+    assert_eq!(world.put("/v1/apps/split/records/line", r#"{"class":"o"}"#).status, 200);
+    let send = |number, body: &str| {
+        let key = key(number);
+        let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "pos-4")];
+        world.send("POST", "/v1/apps/split/workspaces/1/commands", &headers, body)
+    };
+    let outside = send(1, &import(200_017, r#","import":true"#));
+    assert_eq!(error(&outside, 400, "INVALID_ARGUMENT")["field"], "events[0].changes[0].create.id");
+    assert_eq!(send(2, &import(322_680_000_131_079, r#","import":true"#)).status, 200);
+}
+
 #[test]
 fn a_workspace_that_has_only_an_id_is_shown_by_it() {
     let world = World::shop();

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use seriatim_api::code::ErrorCode;
-use seriatim_api::method::{METHODS, Method, MethodId, Takes};
+use seriatim_api::method::{METHODS, Method, MethodId, Takes, Verb};
 use seriatim_server::Settings;
-use seriatim_testkit::HttpAnswer;
+use seriatim_testkit::{HttpAnswer, request};
 
 use crate::raw::Raw;
 use crate::schema::mismatch;
@@ -230,6 +230,20 @@ fn every_method_takes_its_parameters_within_their_ranges_and_no_other() {
                 (&json!("INVALID_ARGUMENT"), &json!(name))
             );
         }
+    }
+}
+
+#[test]
+fn what_can_be_followed_streams_and_nothing_else_does() {
+    let world = World::used_shop();
+    for method in METHODS.iter().filter(|it| it.verb == Verb::Get) {
+        let mut client = world.client();
+        let accept = [("Accept", "text/event-stream")];
+        client.write(&request("GET", &path(method), &accept, b"")).unwrap();
+        let (status, headers) = client.read_head().unwrap();
+        let kind = headers.iter().find(|(name, _)| name == "content-type");
+        let is_stream = kind.is_some_and(|(_, kind)| kind == "text/event-stream");
+        assert_eq!((status, is_stream), (200, method.streams), "{:?}", method.id);
     }
 }
 

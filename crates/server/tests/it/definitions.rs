@@ -239,6 +239,41 @@ fn an_app_that_is_not_there_is_not_found_by_anything() {
     error(&world.post("/v1/partitions/none/0/restart", ""), 404, "APP_NOT_FOUND");
 }
 
+/// It said that there was no such app, and a path has more than one name in it.
+#[test]
+fn an_app_that_is_not_there_is_named_and_so_is_one_that_may_be_meant() {
+    let world = World::shop();
+    let key = crate::world::key(1);
+    let headers = [("Idempotency-Key", key.as_str()), ("Client-Id", "a")];
+    for (asked, message) in [
+        ("shpo", r#"there is no app "shpo"; did you mean "shop"?"#),
+        ("payments", r#"there is no app "payments""#),
+    ] {
+        let at = |path: &str| format!("/v1/apps/{asked}{path}");
+        let workspace = at("/workspaces/store-1");
+        for (method, path, body) in [
+            ("GET", at(""), ""),
+            ("GET", at("/definitions"), ""),
+            ("GET", at("/partitions/0/events"), ""),
+            ("GET", format!("{workspace}/head"), ""),
+            ("PUT", at("/kinds/x"), "{}"),
+            ("PUT", at("/sequences/x"), "{}"),
+            ("PUT", at("/records/x"), "{}"),
+            ("PUT", workspace.clone(), "{}"),
+            ("POST", format!("{workspace}/commands"), NOTED),
+            ("POST", format!("/v1/partitions/{asked}/0/restart"), ""),
+        ] {
+            let refused = error(&world.send(method, &path, &headers, body), 404, "APP_NOT_FOUND");
+            assert_eq!(refused["message"], message, "{method} {path}");
+        }
+        let grpc = world.grpc();
+        let mut command = crate::grpc::request("store-1", 1, NOTED);
+        command.app = asked.to_owned();
+        let refused = failed(grpc.submit(command), Code::NotFound, "APP_NOT_FOUND");
+        assert_eq!(refused["message"], message);
+    }
+}
+
 #[test]
 fn definitions_are_counted_and_the_same_again_changes_nothing() {
     let world = World::shop();
@@ -273,6 +308,57 @@ fn only_the_format_of_a_sequence_may_change() {
     assert_eq!(error(&unknown, 400, "UNKNOWN_KIND")["field"], "kind");
     let overlap = world.put("/v1/apps/shop/sequences/x", r#"{"ranges":[[1,5],[5,9]]}"#);
     error(&overlap, 400, "INVALID_ARGUMENT");
+}
+
+/// `PUT {"format": "…"}` of a yearly sequence was a conflict: what was left out was taken for the default.
+#[test]
+fn what_is_left_out_of_a_definition_stays_as_it_is() {
+    let world = World::shop();
+    let path = "/v1/apps/shop/sequences/invoice";
+    let changed = world.put(path, r#"{"format":"R-{yyyy}-{n:04}"}"#);
+    assert_eq!((changed.status, &json(&changed)["changed"]), (200, &json!(true)));
+    assert_eq!(json(&world.put(path, "{}"))["changed"], false);
+    let sequences = &json(&world.get("/v1/apps/shop/definitions"))["sequences"];
+    let expected = json!({"name": "invoice", "kind": "default", "ranges": [[1, 9_007_199_254_740_991_u64]],
+        "format": "R-{yyyy}-{n:04}", "reset": "yearly", "utc_offset": "+00:00"});
+    assert_eq!(sequences[1], expected);
+    error(&world.put(path, r#"{"reset":"never"}"#), 409, "DEFINITION_CONFLICT");
+
+    for path in ["/v1/apps/shop/records/line", "/v1/apps/shop/records/settings"] {
+        assert_eq!(json(&world.put(path, "{}"))["changed"], false, "{path}");
+    }
+    assert_eq!(json(&world.put("/v1/apps/shop/records/note", "{}"))["changed"], true);
+    let records = &json(&world.get("/v1/apps/shop/definitions"))["records"];
+    assert_eq!(records[3], json!({"name": "note", "class": "c", "singleton": false}));
+}
+
+/// Whichever of the two is decided first, the one that leaves the format out never resets it.
+#[test]
+fn simultaneous_definitions_reset_nothing_that_one_of_them_leaves_out() {
+    let world = World::shop();
+    for round in 0..20 {
+        let path = format!("/v1/apps/shop/sequences/s{round}");
+        let bodies = ["{}", r#"{"format":"S-{n}"}"#, "{}", r#"{"kind":"default"}"#];
+        std::thread::scope(|scope| {
+            for body in bodies {
+                let (world, path) = (&world, &path);
+                scope.spawn(move || assert_eq!(world.put(path, body).status, 200));
+            }
+        });
+    }
+    let definitions = json(&world.get("/v1/apps/shop/definitions"));
+    let sequences = definitions["sequences"].as_array().unwrap();
+    assert_eq!(sequences.len(), 22);
+    assert!(sequences[2..].iter().all(|it| it["format"] == "S-{n}"), "{sequences:?}");
+}
+
+#[test]
+fn a_placeholder_that_is_not_known_is_named() {
+    let world = World::shop();
+    let refused = world.put("/v1/apps/shop/sequences/x", r#"{"format":"{yy}-{n}"}"#);
+    let refused = error(&refused, 400, "INVALID_ARGUMENT");
+    let message = "format: {yy} is not known in a format: use {n}, {n:06}, {yyyy}, {{ or }}";
+    assert_eq!((&refused["field"], &refused["message"]), (&json!("format"), &json!(message)));
 }
 
 #[test]

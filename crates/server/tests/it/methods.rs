@@ -130,9 +130,6 @@ fn what_is_wrong_with_definitions_is_said_with_the_field() {
     };
     let kind = DefineKindRequest { app: shop(), kind: String::new() };
     invalid(grpc.wait(apps.define_kind(kind)), "name");
-    let record = RecordDefinition { kind: "x".to_owned(), ..RecordDefinition::default() };
-    let define = DefineRecordRequest { app: shop(), record: Some(record) };
-    invalid(grpc.wait(apps.define_record(define)), "class");
     let sequence = SequenceDefinition {
         name: "x".to_owned(),
         utc_offset_minutes: 6000,

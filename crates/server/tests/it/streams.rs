@@ -91,6 +91,53 @@ fn a_stream_is_resumed_behind_the_last_event_that_was_seen() {
     }
 }
 
+/// It was answered with a list.
+#[test]
+fn a_partition_is_followed_by_its_own_offsets() {
+    let world = World::shop();
+    // Both in partition 1 of 2, so that the offsets of the partition are those of no workspace.
+    let noted = |workspace: &str, number| {
+        let noted = world.command_to(workspace, number, NOTED);
+        assert_eq!((noted.status, &json(&noted)["partition"]), (200, &json!(1)));
+    };
+    noted("1", 1);
+    noted("3", 2);
+    noted("1", 3);
+    let path = "/v1/apps/shop/partitions/1/events";
+    let mut client = follow(&world, path, &[]);
+    for (id, workspace, offset) in [(1, "1", 1), (2, "3", 1), (3, "1", 2)] {
+        let (found, event) = next(&mut client);
+        assert_eq!((found, &event["partition_offset"]), (id, &json!(id)));
+        assert_eq!((&event["workspace"], &event["offset"]), (&json!(workspace), &json!(offset)));
+    }
+    noted("3", 4);
+    let (id, streamed) = next(&mut client);
+    assert_eq!(id, 4);
+    assert_eq!(streamed, json(&world.get(&format!("{path}?from=4")))["events"][0]);
+    let mut client = follow(&world, &format!("{path}?from=1"), &[("Last-Event-ID", "2")]);
+    assert_eq!([next(&mut client).0, next(&mut client).0], [3, 4]);
+    let accept = ("Accept", "text/event-stream");
+    let answer = world.send("GET", path, &[accept, ("Last-Event-ID", "x")], "");
+    assert_eq!(error(&answer, 400, "INVALID_ARGUMENT")["field"], "Last-Event-ID");
+    let none = world.send("GET", "/v1/apps/shop/partitions/2/events", &[accept], "");
+    error(&none, 404, "NOT_FOUND");
+}
+
+/// Somebody may know of an event that this server has not seen yet.
+#[test]
+fn a_stream_from_beyond_the_end_begins_once_the_log_gets_there() {
+    let world = World::shop();
+    world.commit(1, NOTED);
+    let partition = json(&world.read("store-1", "events"))["events"][0]["partition"].clone();
+    let partition = format!("/v1/apps/shop/partitions/{partition}/events");
+    let mut clients =
+        [EVENTS, &partition].map(|path| follow(&world, path, &[("Last-Event-ID", "3")]));
+    (2..=5).for_each(|number| drop(world.commit(number, NOTED)));
+    for client in &mut clients {
+        assert_eq!([next(client).0, next(client).0], [4, 5]);
+    }
+}
+
 #[test]
 fn who_does_not_want_a_stream_gets_a_list() {
     let world = World::shop();

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use seriatim_types::{
     AppId, AppSettings, Change, CommandLimits, Define, DefineRequest, Definition, Definitions,
     Delivery, Event, KindDefinition, KindId, Message, Name, Number, PartitionId, PartitionOffset,
-    PartitionRef, RecordClass, RecordDefinition, Retention, SequenceDefinition, SequenceId,
-    Unknown, WorkspaceId, WorkspaceRef, limits,
+    PartitionRef, RecordClass, RecordDefinition, Reset, Retention, SequenceDefinition, SequenceId,
+    SequenceMembers, Unknown, WorkspaceId, WorkspaceRef, limits,
 };
 
 use super::command::RECEIPT_VERSION;
@@ -140,6 +140,16 @@ fn definition_of(
             let is_same = known.app.keys_max == *keys_max;
             Ok((!is_same).then_some(Definition::KeyLimit(*keys_max)))
         }
+        (DefineRequest::SequenceMembers { name, members }, Some(known)) => {
+            sequence(known, sequence_of_members(known, name, members.clone())?)
+        }
+        (DefineRequest::RecordMembers { name, members }, Some(known)) => {
+            let before = record_definition(known, name);
+            let class = before.map_or(RecordClass::C, |before| before.class);
+            let is_singleton = before.is_some_and(|before| before.singleton.is_some());
+            let class = members.class.unwrap_or(class);
+            record(known, name, class, members.singleton.unwrap_or(is_singleton))
+        }
     }
 }
 
@@ -178,6 +188,35 @@ fn sequence(known: &Definitions, asked: SequenceDefinition) -> Result<Option<Def
         return Err(refuse("DEFINITION_CONFLICT", asked.name));
     }
     Ok((asked != *known).then_some(Definition::Sequence(asked)))
+}
+
+/// What is left out is as it was, or as it is at first.
+fn sequence_of_members(
+    known: &Definitions,
+    name: &Name,
+    members: SequenceMembers,
+) -> Result<SequenceDefinition, Refused> {
+    let mut asked = match sequence_definition(known, name) {
+        Some(before) => before.clone(),
+        None => SequenceDefinition {
+            name: name.clone(),
+            id: sequence_id(known, name),
+            kind: KindId(0),
+            ranges: vec![(1, 9_007_199_254_740_991)],
+            format: "{n}".to_owned(),
+            reset: Reset::Never,
+            utc_offset_minutes: 0,
+        },
+    };
+    if let Some(kind) = members.kind {
+        let id = kind_id(known, &kind);
+        asked.kind = id.ok_or_else(|| refuse("UNKNOWN_KIND", format!("kind {kind}")))?;
+    }
+    asked.ranges = members.ranges.unwrap_or(asked.ranges);
+    asked.format = members.format.unwrap_or(asked.format);
+    asked.reset = members.reset.unwrap_or(asked.reset);
+    asked.utc_offset_minutes = members.utc_offset_minutes.unwrap_or(asked.utc_offset_minutes);
+    Ok(asked)
 }
 
 fn sequence_id(known: &Definitions, name: &Name) -> SequenceId {

@@ -306,7 +306,7 @@ fn refused_of(refusal: &Refusal) -> Refused {
         Refusal::KeyWindowFull { max, keys_expire } => format!("{max}, expire: {keys_expire}"),
         Refusal::DeadlineExceeded { deadline, time } => format!("{} at {}", deadline.0, time.0),
         Refusal::PermissionDenied { .. }
-        | Refusal::AppNotFound
+        | Refusal::AppNotFound(_)
         | Refusal::AppExists { .. }
         | Refusal::SequenceExhausted { .. } => String::new(),
     };

@@ -158,6 +158,7 @@ fn change(dice: &mut Dice, request: &mut DefineRequest) {
                 *class = RecordClass::W;
             }
         }
+        DefineRequest::SequenceMembers { .. } | DefineRequest::RecordMembers { .. } => {}
     }
 }
 

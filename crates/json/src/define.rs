@@ -238,10 +238,10 @@ fn trust_level_of(node: Node<'_>) -> Result<TrustLevel, Invalid> {
 
 /// A limit of keys; null is none.
 fn keys_max_of(node: Node<'_>) -> Result<Option<u64>, Invalid> {
-    match node.value {
-        Value::Null => Ok(None),
-        _ => node.whole(1..=KEYS_MAX).map(Some),
+    if matches!(node.value, Value::Null) {
+        return Ok(None);
     }
+    node.whole(1..=KEYS_MAX).map(Some)
 }
 
 fn range_of(node: &Node<'_>) -> Result<(u64, u64), Invalid> {

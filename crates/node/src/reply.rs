@@ -71,7 +71,9 @@ impl RequestError {
     pub fn of_app(self, app: &Name) -> Self {
         match self {
             Self::Refused(refusal) => Self::Refused(refusal.of_app(app)),
-            other => other,
+            Self::Busy(_) | Self::NotWritten { .. } | Self::Unknown { .. } | Self::Stopped(_) => {
+                self
+            }
         }
     }
 

@@ -161,10 +161,19 @@ impl Context {
     ) -> Result<T, ApiError> {
         let context = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
-        asked.unwrap_or_else(|cut_off| match cut_off.is_panic() {
-            // It may have been written before the thread came to its fault.
-            true => Err(unread(not_answered(&cut_off))),
-            false => Err(not_answered(&cut_off)),
+        asked.unwrap_or_else(|cut_off| Err(not_answered(&cut_off)))
+    }
+
+    /// The same for something that writes: it may have been written before its thread came to a fault.
+    pub(crate) async fn ask_to_write<T: Send + 'static>(
+        self: &Arc<Self>,
+        ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let context = self.clone();
+        let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
+        asked.unwrap_or_else(|cut_off| match not_answered(&cut_off) {
+            fault if cut_off.is_panic() => Err(unread(fault)),
+            ends => Err(ends),
         })
     }
 
@@ -228,13 +237,13 @@ impl Context {
         Ok(Reserved { value, reservation })
     }
 
-    /// Asks something of the apps, once they are known.
+    /// Asks for something to be written about apps, once they are known.
     pub(crate) async fn ask_apps<T: Send + 'static>(
         self: &Arc<Self>,
         ask: impl FnOnce(&Self) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
         self.check_serves(SYSTEM)?;
-        self.ask(ask).await
+        self.ask_to_write(ask).await
     }
 
     /// Reads a partition as it is now, off the async threads. What is read and answered is small.

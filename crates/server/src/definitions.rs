@@ -138,7 +138,7 @@ pub(crate) async fn settle(
         let within = context.settings.answer_within;
         Ok(context.node.declare(&app, declare, within)?.map_err(|it| it.of_app(&app))?)
     };
-    let DeclareOutcome { workspace: id, is_new } = context.ask(declare).await?;
+    let DeclareOutcome { workspace: id, is_new } = context.ask_to_write(declare).await?;
     let workspace = context.read(partition, move |reader| shown(reader, id)).await?;
     Ok(Declared { workspace, id, is_new })
 }

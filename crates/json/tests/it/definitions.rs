@@ -163,10 +163,31 @@ fn records_kinds_and_workspaces_are_read() {
 }
 
 #[test]
+fn what_is_wrong_with_a_change_of_an_app_is_said() {
+    let change = |body: &str| define::app_change(body.as_bytes()).err();
+    for (refused, sentence) in [
+        (change("{}"), "idempotency_keys_max: is required"),
+        (
+            change(r#"{"idempotency_keys_max": 1000000001}"#),
+            "idempotency_keys_max: must be a whole number from 1 to 1000000000, not 1000000001",
+        ),
+        (
+            change(r#"{"idempotency_keys_max": "none"}"#),
+            "idempotency_keys_max: must be a number, not a string",
+        ),
+        (
+            change(r#"{"idempotency_keys_max": 1, "partitions": 2}"#),
+            "partitions: is not known here: only idempotency_keys_max is",
+        ),
+    ] {
+        assert_eq!(refused.map(|invalid| invalid.to_string()).as_deref(), Some(sentence));
+    }
+}
+
+#[test]
 fn what_is_wrong_with_a_definition_is_said() {
     let workspace = |body: &str| define::workspace(body.as_bytes()).err();
     let kind = |body: &str| define::kind(name("k"), body.as_bytes()).err();
-    let change = |body: &str| define::app_change(body.as_bytes());
     for (refused, sentence) in [
         (app("{}").err(), "name: is required"),
         (
@@ -201,19 +222,6 @@ fn what_is_wrong_with_a_definition_is_said() {
         (
             app(r#"{"name": "a", "idempotency_keys_max": 0}"#).err(),
             "idempotency_keys_max: must be a whole number from 1 to 1000000000, not 0",
-        ),
-        (change("{}").err(), "idempotency_keys_max: is required"),
-        (
-            change(r#"{"idempotency_keys_max": 1000000001}"#).err(),
-            "idempotency_keys_max: must be a whole number from 1 to 1000000000, not 1000000001",
-        ),
-        (
-            change(r#"{"idempotency_keys_max": "none"}"#).err(),
-            "idempotency_keys_max: must be a number, not a string",
-        ),
-        (
-            change(r#"{"idempotency_keys_max": 1, "partitions": 2}"#).err(),
-            "partitions: is not known here: only idempotency_keys_max is",
         ),
         (
             sequence(r#"{"ranges": [[1, 9], [20]]}"#).err(),

@@ -273,8 +273,8 @@ impl<C: Caller> Directory<C> {
             Ok(outcome) => outcome,
             Err(error) => return self.definitions.answer(number, Err(error)),
         };
-        // What routes know of an app never changes, and there may be many apps. Callers know a new one also if nobody waits for
-        // its definition any more.
+        // What routes know of an app never changes, and there may be many apps. Callers know a new one
+        // also if nobody waits for its definition any more.
         let known = self.routes.apps.values().find(|home| home.app == app).copied();
         let found = known.or_else(|| {
             // Where they cannot be read, the reader has stopped the system partition.

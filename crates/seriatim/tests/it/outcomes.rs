@@ -87,7 +87,9 @@ fn a_failed_sync_is_unknown_then_all_is_stopped_and_the_reopened_folder_resolves
     let code = match &error {
         WriteError::Unknown(Unknown::Interrupted { .. }) => "OUTCOME_UNKNOWN",
         WriteError::NotWritten(NotWritten::Stopped(_)) => "PARTITION_STOPPED",
-        other => panic!("{other:?}"),
+        other @ (WriteError::Refused(_) | WriteError::NotWritten(_) | WriteError::Unknown(_)) => {
+            panic!("{other:?}")
+        }
     };
     assert_eq!((error.code(), error.retry_after()), (code, None));
     let error = store.submit("till-4", key(3), ORDER).unwrap_err();

@@ -286,12 +286,10 @@ impl Refusal {
     /// The same with the name of the app that was asked for, where it has none.
     #[must_use]
     pub fn of_app(self, app: &Name) -> Self {
-        match self {
-            Self::AppNotFound(None) => {
-                Self::AppNotFound(Some(NoApp { name: app.clone(), similar: None }))
-            }
-            other => other,
+        if self == Self::AppNotFound(None) {
+            return Self::AppNotFound(Some(NoApp { name: app.clone(), similar: None }));
         }
+        self
     }
 
     /// Whether the same request can succeed later without anybody changing anything.

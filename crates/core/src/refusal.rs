@@ -298,7 +298,7 @@ impl Refusal {
     /// The same with the name of the app that was asked for, where it has none.
     #[must_use]
     pub fn of_app(self, app: &Name) -> Self {
-        if matches!(self, Self::AppNotFound(None)) {
+        if self == Self::AppNotFound(None) {
             return Self::AppNotFound(Some(NoApp { name: app.clone(), similar: None }));
         }
         self

@@ -69,12 +69,10 @@ impl RequestError {
     /// The same with the name of the app that was asked for, where it is missing.
     #[must_use]
     pub fn of_app(self, app: &Name) -> Self {
-        match self {
-            Self::Refused(refusal) => Self::Refused(refusal.of_app(app)),
-            Self::Busy(_) | Self::NotWritten { .. } | Self::Unknown { .. } | Self::Stopped(_) => {
-                self
-            }
+        if let Self::Refused(refusal) = self {
+            return Self::Refused(refusal.of_app(app));
         }
+        self
     }
 
     /// Which of the three answers it is.

@@ -120,6 +120,9 @@ impl<'p> Page<'p> {
 
     /// Everything that a command prints.
     fn shell(&self, command: &str) -> String {
+        // It would end the servers of other tests, as it would end those of a reader.
+        let is_by_name = ["pidof", "pkill", "killall"].iter().any(|it| command.contains(it));
+        assert!(!is_by_name, "{} kills by a name: {command}", self.path.display());
         let address = self.server.as_ref().map(|server| server.address.to_string());
         let address = address.unwrap_or_else(|| SHOWN_ADDRESS.to_owned());
         let binary = Path::new(env!("CARGO_BIN_EXE_seriatim")).parent().unwrap().display();

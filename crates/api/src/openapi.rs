@@ -21,6 +21,12 @@ const SCHEMAS: &str = "/components/schemas";
 const STREAM: &str = "`id: <offset>` and `data: <event>` for each event, a comment as a sign of life, and \
     `event: error` with the body of an error when it cannot go on.";
 
+/// A whole number below 2^40 = 1099511627776, digit by digit.
+const ID: &str = "^(0|[1-9][0-9]{0,11}|10[0-8][0-9]{10}|109[0-8][0-9]{9}|1099[0-4][0-9]{8}|\
+    109950[0-9]{7}|1099510[0-9]{6}|1099511[0-5][0-9]{5}|10995116[0-1][0-9]{4}|\
+    109951162[0-6][0-9]{3}|1099511627[0-6][0-9]{2}|10995116277[0-6][0-9]|\
+    109951162777[0-4]|1099511627775)$";
+
 /// The document of OpenAPI 3.1 for a version of the server.
 #[must_use]
 pub fn document(version: &str) -> Value {
@@ -234,7 +240,7 @@ fn schema_of(parameter: &Parameter) -> Value {
 
 /// A name, or an id: below 2^40, without leading zeros.
 fn workspace() -> Value {
-    let id = json!({"type": "string", "pattern": "^(0|[1-9][0-9]{0,12})$"});
+    let id = json!({"type": "string", "pattern": ID});
     json!({"anyOf": [not_of_digits(), id]})
 }
 

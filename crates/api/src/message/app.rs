@@ -28,8 +28,8 @@ pub struct App {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct NewApp {
-    /// Its name.
-    #[schemars(length(min = 1, max = 255))]
+    /// Its name: not of digits alone.
+    #[schemars(length(min = 1, max = 255), regex(pattern = r"[^0-9]"))]
     pub name: String,
     /// How many partitions it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -63,7 +63,10 @@ pub struct NewSequence {
     pub kind: Option<String>,
     /// First and last number of each range, in the order of their use: `[[1, 2^53 - 1]]` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Vec<[u64; 2]>")]
+    #[schemars(
+        with = "Vec<[u64; 2]>",
+        inner(inner(range(min = 1, max = 9_007_199_254_740_991_u64)))
+    )]
     pub ranges: Option<Vec<[u64; 2]>>,
     /// How its numbers are shown: `{n}` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

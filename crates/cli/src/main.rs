@@ -11,13 +11,13 @@ mod address;
 mod alerts;
 mod args;
 mod bench;
+mod commands;
 mod completion;
 mod config;
 mod demo;
 mod document;
 mod exit;
 mod handles;
-mod nouns;
 mod output;
 mod progress;
 mod remote;
@@ -37,11 +37,11 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Common, Task};
-use document::{object, of};
-use exit::{Exit, Failure};
-use nouns::{
+use commands::{
     app, client, clock, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
+use document::{object, of};
+use exit::{Exit, Failure};
 use output::Form;
 use remote::ask;
 

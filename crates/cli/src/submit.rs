@@ -11,9 +11,9 @@ use serde::de::IgnoredAny;
 use seriatim_client::{Client, Command, Key, Submission, SubmitError, Submitted};
 
 use crate::args::{Common, DEFAULT_SERVER, DEFAULT_TIMEOUT, SERVER_VARIABLE, Within, or_variable};
+use crate::commands::receipt;
 use crate::document::of;
 use crate::exit::{Exit, Failure};
-use crate::nouns::receipt;
 use crate::output::{Form, Table};
 use crate::progress::Progress;
 use crate::remote::{self, Again, not_submitted_yet};

@@ -1,4 +1,5 @@
-//! What a server has, one noun per file: what can be asked of it, and how the answer looks.
+//! The commands that ask a server, one file for each thing that it has: what can be asked of it, and
+//! how the answer looks.
 
 pub(crate) mod app;
 pub(crate) mod client;

@@ -27,7 +27,6 @@ mod settings;
 mod signals;
 mod sim;
 mod submit;
-mod twins;
 mod verify;
 mod welcome;
 
@@ -94,6 +93,7 @@ fn is_write() -> bool {
     let verbs = [noun, below.subcommand_name().unwrap_or_default()];
     noun == "submit"
         || verbs == ["app", "create"]
+        || verbs == ["app", "set"]
         || verbs == ["workspace", "declare"]
         || verbs == ["clock", "accept"]
         || verbs.ends_with(&["define"])

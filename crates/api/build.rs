@@ -1,9 +1,16 @@
 //! Compiles `seriatim.v1` without protoc, and keeps its description for reflection.
 
-use std::path::Path;
-
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=proto");
+    #[cfg(feature = "grpc")]
+    compile()?;
+    Ok(())
+}
+
+#[cfg(feature = "grpc")]
+fn compile() -> Result<(), Box<dyn std::error::Error>> {
+    use std::path::Path;
+
     let described = protox::compile(["seriatim/v1/seriatim.proto"], ["proto"])?;
     let to = std::env::var("OUT_DIR")?;
     std::fs::write(

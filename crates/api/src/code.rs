@@ -78,6 +78,7 @@ macro_rules! codes {
 
             /// The gRPC code.
             #[must_use]
+            #[cfg(feature = "grpc")]
             pub const fn grpc(self) -> tonic::Code {
                 match self { $(Self::$code => tonic::Code::$grpc),* }
             }

@@ -7,10 +7,10 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::bench::BenchArgs;
-use crate::config;
-use crate::nouns::{
+use crate::commands::{
     app, client, clock, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
+use crate::config;
 use crate::output::Form;
 use crate::settings::{ConfigTask, DevArgs, ServeArgs};
 use crate::sim::SimArgs;

@@ -1,12 +1,15 @@
-//! JSON whose members keep their order, and the same as a table.
+//! JSON whose members keep their order, and what of it people are shown.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::output::Table;
-
-/// A JSON document. Members stand in the order in which the HTTP contract has them.
+/// A JSON document that is no message of the contract. Members stand in the order in which they were
+/// given.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Json {
     Value(Value),
@@ -29,6 +32,47 @@ pub(crate) fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
     Json::Object(members.map(|(name, value)| (name.to_owned(), value)).into())
 }
 
+/// The members of anything that is an object in JSON, in their order, as people read them: texts
+/// without quotes, and a dash for null. What is no object has none.
+pub(crate) fn members_of(thing: &impl Serialize) -> Vec<(String, String)> {
+    let text = serde_json::to_string(thing).expect("names are texts, so it has a JSON form");
+    let Ok(Members(members)) = serde_json::from_str(&text) else { return Vec::new() };
+    members.into_iter().map(|(name, value)| (name, plain(value))).collect()
+}
+
+/// For people: texts without quotes, and a dash for null.
+fn plain(value: &RawValue) -> String {
+    match value.get() {
+        "null" => "-".to_owned(),
+        text => serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()),
+    }
+}
+
+/// The members of an object, in their order and as they are written.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
+    }
+}
+
 impl Json {
     /// The same object with a further member.
     pub(crate) fn with(mut self, name: &str, value: Self) -> Self {
@@ -45,46 +89,10 @@ impl Json {
             None => self,
         }
     }
-
-    /// A line for each member.
-    pub(crate) fn table(&self) -> Table {
-        let line = |(name, value): &(String, Self)| (name.replace('_', " "), value.plain());
-        Table::members(self.members().iter().map(line))
-    }
-
-    /// Some of an object's members, for people.
-    pub(crate) fn plain_members<const N: usize>(&self, names: [&str; N]) -> [String; N] {
-        let find = |name: &str| self.members().iter().find(|(known, _)| known == name);
-        names.map(|name| find(name).map(|(_, value)| value.plain()).unwrap_or_default())
-    }
-
-    /// The first members of an object, for people.
-    pub(crate) fn plain_first<const N: usize>(&self) -> [String; N] {
-        let members = self.members();
-        std::array::from_fn(|nth| {
-            members.get(nth).map(|(_, value)| value.plain()).unwrap_or_default()
-        })
-    }
-
-    fn members(&self) -> &[(String, Self)] {
-        match self {
-            Self::Object(members) => members,
-            Self::Value(_) | Self::List(_) => &[],
-        }
-    }
-
-    /// For people: texts without quotes, and a dash for null.
-    pub(crate) fn plain(&self) -> String {
-        match self {
-            Self::Value(Value::Null) => "-".to_owned(),
-            Self::Value(Value::String(text)) => text.clone(),
-            Self::Value(_) | Self::List(_) | Self::Object(_) => self.to_string(),
-        }
-    }
 }
 
-impl std::fmt::Display for Json {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).expect("names are texts, so it has a JSON form"))
     }
 }
@@ -108,6 +116,7 @@ impl Serialize for Json {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::output::Table;
 
     #[test]
     fn members_keep_their_order_in_both_forms() {
@@ -118,7 +127,7 @@ mod tests {
             r#"{"next_text":"INV-1","inner":{"z":1,"a":["x"]},"gone":null}"#
         );
         assert_eq!(
-            document.table().to_string(),
+            Table::of(&document).to_string(),
             "next text  INV-1\ninner      {\"z\":1,\"a\":[\"x\"]}\ngone       -\n"
         );
     }

@@ -11,13 +11,13 @@ mod address;
 mod alerts;
 mod args;
 mod bench;
+mod commands;
 mod completion;
 mod config;
 mod demo;
 mod document;
 mod exit;
 mod handles;
-mod nouns;
 mod output;
 mod progress;
 mod remote;
@@ -27,7 +27,6 @@ mod settings;
 mod signals;
 mod sim;
 mod submit;
-mod twins;
 mod verify;
 mod welcome;
 
@@ -37,11 +36,11 @@ use anyhow::Result;
 use clap::{CommandFactory, Parser};
 
 use args::{Cli, Common, Task};
-use document::{object, of};
-use exit::{Exit, Failure};
-use nouns::{
+use commands::{
     app, client, clock, entity, kind, log, partition, proof, receipt, record, sequence, workspace,
 };
+use document::{object, of};
+use exit::{Exit, Failure};
 use output::Form;
 use remote::ask;
 
@@ -94,6 +93,7 @@ fn is_write() -> bool {
     let verbs = [noun, below.subcommand_name().unwrap_or_default()];
     noun == "submit"
         || verbs == ["app", "create"]
+        || verbs == ["app", "set"]
         || verbs == ["workspace", "declare"]
         || verbs == ["clock", "accept"]
         || verbs.ends_with(&["define"])

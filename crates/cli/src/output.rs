@@ -12,10 +12,11 @@ use std::thread;
 use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
+use serde::Serialize;
 use tokio::sync::oneshot;
 use unicode_width::UnicodeWidthStr;
 
-use crate::document::Json;
+use crate::document::members_of;
 
 /// The form of what is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -26,19 +27,19 @@ pub(crate) enum Form {
 
 impl Form {
     /// Prints a thing: a line for each of its members, or as it is.
-    pub(crate) fn print(self, document: &Json) -> io::Result<()> {
-        self.print_as(document, || document.table())
+    pub(crate) fn print(self, document: &impl Serialize) -> io::Result<()> {
+        self.print_as(document, || Table::of(document))
     }
 
     /// Prints a document for programs, or something else for people.
     pub(crate) fn print_as<T: ToString>(
         self,
-        document: &Json,
+        document: &impl Serialize,
         text: impl FnOnce() -> T,
     ) -> io::Result<()> {
         match self {
             Self::Table => print(&text().to_string()),
-            Self::Json => print(&document.to_string()),
+            Self::Json => print(&serde_json::to_string(document)?),
         }
     }
 }
@@ -119,6 +120,27 @@ impl Table {
         let head = columns.map(|name| name.to_uppercase()).to_vec();
         let rows = rows.into_iter().map(|row| row.iter().map(|cell| shown(cell)).collect());
         Self { rows: std::iter::once(head).chain(rows).collect() }
+    }
+
+    /// Many things, below the names of their columns: of each, these members.
+    pub(crate) fn rows<T: Serialize, const N: usize>(
+        columns: [(&str, &str); N],
+        things: impl IntoIterator<Item = T>,
+    ) -> Self {
+        let rows = things.into_iter().map(|thing| {
+            let members = members_of(&thing);
+            columns.map(|(_, member)| {
+                let found = members.iter().find(|(name, _)| name == member);
+                found.map(|(_, value)| value.clone()).unwrap_or_default()
+            })
+        });
+        Self::list(columns.map(|(column, _)| column), rows)
+    }
+
+    /// One thing, a line for each of its members.
+    pub(crate) fn of(thing: &impl Serialize) -> Self {
+        let members = members_of(thing).into_iter();
+        Self::members(members.map(|(name, value)| (name.replace('_', " "), value)))
     }
 
     /// One thing, a line for each of its members.

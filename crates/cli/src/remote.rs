@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use seriatim_client::{Client, ClientBuilder, Error, SubmitError};
+use seriatim_client::{Client, ClientBuilder, Error, Outcome, SubmitError};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
@@ -100,12 +100,13 @@ pub(crate) fn not_read(error: &Error) -> Failure {
 
 /// Why a definition was not made, or may not have been. Defining the same again changes nothing.
 pub(crate) fn not_defined(error: &Error) -> Failure {
-    // What the server says of it holds, whether or not it is worth trying again.
-    if error.facts().get("outcome").is_some_and(|outcome| outcome == "not_written") {
-        return failure(Exit::NotWritten, error, format!("not written: {}", error.message()));
-    }
-    if !error.is_retryable() {
-        return failure(Exit::Refused, error, error.message().to_owned());
+    match error.outcome() {
+        Some(Outcome::NotWritten) => {
+            let message = format!("not written: {}", error.message());
+            return failure(Exit::NotWritten, error, message);
+        }
+        Some(Outcome::Unknown) if error.is_retryable() => {}
+        _ => return failure(Exit::Refused, error, error.message().to_owned()),
     }
     let failure = failure(Exit::Unknown, error, format!("perhaps done: {}", error.message()));
     let resolve = "the same again shows what came of it, and changes nothing if it was done";

@@ -7,17 +7,19 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use serde::Serialize;
 use serde::de::IgnoredAny;
-use seriatim_client::{Client, Command, Key, Submission, SubmitError, Submitted};
+use seriatim_client::{
+    Client, Command, CommandJson, Key, Receipt, Submission, SubmitError, Submitted,
+};
 
 use crate::args::{Common, DEFAULT_SERVER, DEFAULT_TIMEOUT, SERVER_VARIABLE, Within, or_variable};
-use crate::document::of;
+use crate::commands::receipt;
 use crate::exit::{Exit, Failure};
-use crate::nouns::receipt;
 use crate::output::{Form, Table};
 use crate::progress::Progress;
 use crate::remote::{self, Again, not_submitted_yet};
-use crate::{signals, twins};
+use crate::signals;
 
 /// How often to look whether it is time to say that an answer is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -80,11 +82,19 @@ pub(crate) fn run(common: &Common, args: &SubmitArgs) -> Result<()> {
                 return Err(not_submitted_yet(&error, server, again).await.into());
             }
         };
-        let document = twins::receipt(&submitted.receipt)
-            .with("key", of(key.to_string()))
-            .with("replayed", of(submitted.is_replayed));
-        Ok(output.print_as(&document, || table(&submitted))?)
+        let Submitted { receipt, is_replayed: replayed, .. } = &submitted;
+        let sent = Sent { receipt, key: key.to_string(), replayed: *replayed };
+        Ok(output.print_as(&sent, || table(&submitted))?)
     })
+}
+
+/// A receipt, and what the contract has in headers.
+#[derive(Serialize)]
+struct Sent<'a> {
+    #[serde(flatten)]
+    receipt: &'a Receipt,
+    key: String,
+    replayed: bool,
 }
 
 /// That nobody waits for the answer any more.
@@ -113,14 +123,14 @@ async fn patiently(submission: Submission, common: &Common) -> Result<Submitted,
 }
 
 impl SubmitArgs {
-    fn command(&self) -> Result<Command> {
+    fn command(&self) -> Result<CommandJson> {
         let document = match &self.file {
             Some(file) => read(file)?,
             None => self.one_event()?,
         };
         let command = Command::from_json(&document);
         let mut command = command.map_err(|error| {
-            Failure::usage(format!("this is no command: {}", error.message()))
+            Failure::usage(format!("this is no command: {error}"))
                 .advise("docs/reference/http.md shows what one looks like")
         })?;
         if let Some(offset) = self.if_offset {

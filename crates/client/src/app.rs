@@ -5,12 +5,17 @@
 
 use std::sync::Arc;
 
-use seriatim_api as api;
+use serde::Serialize;
+use seriatim_api::message::{
+    App as AppInfo, AppChange, Defined, Definitions, Empty, NewApp, NewRecordKind, NewSequence,
+    RecordClass,
+};
 
-use crate::client::{Client, ask};
-use crate::definitions::{AppInfo, AppOptions, Defined, Definitions, Numbering, RecordClass};
+use crate::client::Client;
 use crate::error::Error;
+use crate::http::{Answered, Request};
 use crate::partition::Partition;
+use crate::paths::{self, Path};
 use crate::submitter::Target;
 use crate::workspace::Workspace;
 
@@ -28,15 +33,18 @@ impl App {
         &self.name
     }
 
-    /// Creates the app, unless it exists with the same options. Returns whether it was created by
-    /// this call, or by an attempt of it whose answer got lost.
+    /// Creates the app, unless it exists with the same options: their name is left out, it is that of
+    /// the app. Returns whether it was created by this call. An attempt whose answer got lost may
+    /// have created it before.
     ///
     /// # Errors
     ///
     /// `APP_EXISTS` when it exists with other options, or `INVALID_ARGUMENT`.
-    pub async fn create(&self, options: AppOptions) -> Result<bool, Error> {
-        let request = api::CreateAppRequest { app: Some(options.wire(&self.name)) };
-        Ok(ask!(self.client, AppServiceClient::create_app, request)?.created)
+    pub async fn create(&self, options: NewApp) -> Result<bool, Error> {
+        let options = NewApp { name: self.name.clone(), ..options };
+        let request = Request::post(paths::apps().into_text(), &options);
+        let Answered { is_created, .. } = self.client.ask_whole::<AppInfo>(request).await?;
+        Ok(is_created)
     }
 
     /// The app as it is; `None` if it does not exist.
@@ -45,12 +53,23 @@ impl App {
     ///
     /// When there is no answer.
     pub async fn info(&self) -> Result<Option<AppInfo>, Error> {
-        let request = api::GetAppRequest { app: self.name.clone() };
-        match ask!(self.client, AppServiceClient::get_app, request) {
-            Ok(app) => Ok(Some(app.into())),
+        let request = Request::get(self.path()?.into_text());
+        match self.client.ask(request).await {
+            Ok(app) => Ok(Some(app)),
             Err(error) if error.code() == "APP_NOT_FOUND" => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Limits how many idempotency keys a partition keeps; `None` lifts the limit. Keys that are kept
+    /// already stay until their retention is over.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such app, or no answer.
+    pub async fn set_keys_max(&self, keys_max: Option<u64>) -> Result<AppInfo, Error> {
+        let change = AppChange { idempotency_keys_max: keys_max };
+        self.client.ask(Request::patch(self.path()?.into_text(), &change)).await
     }
 
     /// Everything that is defined for it.
@@ -59,12 +78,12 @@ impl App {
     ///
     /// When there is no such app.
     pub async fn definitions(&self) -> Result<Definitions, Error> {
-        let request = api::GetDefinitionsRequest { app: self.name.clone() };
-        Ok(ask!(self.client, AppServiceClient::get_definitions, request)?.into())
+        let path = self.path()?.part("definitions").into_text();
+        self.client.ask(Request::get(path)).await
     }
 
     /// Defines a sequence, from which commands draw numbers. Each workspace has a series of its
-    /// own.
+    /// own. What is left out has its default, and of a sequence that exists it stays as it is.
     ///
     /// # Errors
     ///
@@ -73,11 +92,9 @@ impl App {
     pub async fn define_sequence(
         &self,
         name: &str,
-        numbering: Numbering,
+        sequence: NewSequence,
     ) -> Result<Defined, Error> {
-        let (app, sequence) = (self.name.clone(), Some(numbering.wire(name)));
-        let request = api::DefineSequenceRequest { app, sequence };
-        ask!(self.client, AppServiceClient::define_sequence, request).map(Defined::from)
+        self.define("sequences", name, &sequence).await
     }
 
     /// Defines a kind of records. Only those of class c can be [listed](Workspace::records).
@@ -86,7 +103,8 @@ impl App {
     ///
     /// `DEFINITION_CONFLICT` when it is defined otherwise, or `INVALID_ARGUMENT`.
     pub async fn define_record(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
-        self.define_records(kind, class, false).await
+        let record = NewRecordKind { class: Some(class), singleton: Some(false) };
+        self.define("records", kind, &record).await
     }
 
     /// Defines a kind of records of which each workspace has at most one, under a fixed id.
@@ -95,7 +113,8 @@ impl App {
     ///
     /// The same.
     pub async fn define_singleton(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
-        self.define_records(kind, class, true).await
+        let record = NewRecordKind { class: Some(class), singleton: Some(true) };
+        self.define("records", kind, &record).await
     }
 
     /// Defines a kind of workspaces beside `default`, which always exists.
@@ -104,8 +123,7 @@ impl App {
     ///
     /// `INVALID_ARGUMENT`, or when there is no answer.
     pub async fn define_kind(&self, kind: &str) -> Result<Defined, Error> {
-        let request = api::DefineKindRequest { app: self.name.clone(), kind: kind.to_owned() };
-        ask!(self.client, AppServiceClient::define_kind, request).map(Defined::from)
+        self.define("kinds", kind, &Empty {}).await
     }
 
     /// A workspace by its name, or by its id if it is written in digits only. It comes into being
@@ -118,19 +136,29 @@ impl App {
 
     /// A partition, by its number from 0 on.
     #[must_use]
-    pub fn partition(&self, number: u32) -> Partition {
+    pub fn partition(&self, number: u16) -> Partition {
         Partition { app: self.clone(), number }
     }
 
-    async fn define_records(
+    async fn define(
         &self,
-        kind: &str,
-        class: RecordClass,
-        singleton: bool,
+        what: &str,
+        name: &str,
+        definition: &impl Serialize,
     ) -> Result<Defined, Error> {
-        let class = api::RecordClass::from(class).into();
-        let record = Some(api::RecordDefinition { kind: kind.to_owned(), class, singleton });
-        let request = api::DefineRecordRequest { app: self.name.clone(), record };
-        ask!(self.client, AppServiceClient::define_record, request).map(Defined::from)
+        let path = self.path()?.part(what).part(named("name", name)?).into_text();
+        self.client.ask(Request::put(path, definition)).await
+    }
+
+    pub(crate) fn path(&self) -> Result<Path, Error> {
+        Ok(paths::app(named("app", &self.name)?))
+    }
+}
+
+/// A part of a path. An empty one would be that of another resource.
+pub(crate) fn named<'n>(field: &str, name: &'n str) -> Result<&'n str, Error> {
+    match name {
+        "" => Err(Error::invalid(field, "must not be empty")),
+        name => Ok(name),
     }
 }

@@ -1,21 +1,21 @@
 //! The way to a server.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use seriatim_api as api;
+use serde::de::DeserializeOwned;
+use seriatim_api::message::{
+    App as AppInfo, Apps, ClockAccepted, Empty, PartitionStatus, Partitions, Version,
+};
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Response, Status};
 
 use crate::app::App;
-use crate::definitions::AppInfo;
-use crate::error::Error;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
+use crate::failure::Failure;
+use crate::http::{Answered, Request};
 use crate::key::Key;
-use crate::partition::PartitionStatus;
-use crate::receipt::time_of;
+use crate::paths;
 use crate::retry::{Dice, RetryPolicy};
 use crate::submitter::Submitter;
 
@@ -110,9 +110,8 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn apps(&self) -> Result<Vec<AppInfo>, Error> {
-        let request = api::ListAppsRequest {};
-        let answer = ask!(self, AppServiceClient::list_apps, request)?;
-        Ok(answer.apps.into_iter().map(AppInfo::from).collect())
+        let request = Request::get(paths::apps().into_text());
+        Ok(self.ask::<Apps>(request).await?.apps)
     }
 
     /// All partitions of the server, and what they are doing.
@@ -121,9 +120,8 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn partitions(&self) -> Result<Vec<PartitionStatus>, Error> {
-        let request = api::ListPartitionsRequest {};
-        let answer = ask!(self, PartitionServiceClient::list_partitions, request)?;
-        answer.partitions.into_iter().map(PartitionStatus::try_from).collect()
+        let request = Request::get(paths::partitions().into_text());
+        Ok(self.ask::<Partitions>(request).await?.partitions)
     }
 
     /// Vouches for the server's clock, which is then believed although it is far ahead. Returns the
@@ -132,10 +130,8 @@ impl Client {
     /// # Errors
     ///
     /// When there is no answer.
-    pub async fn accept_clock(&self) -> Result<SystemTime, Error> {
-        let request = api::AcceptClockRequest {};
-        let answer = ask!(self, PartitionServiceClient::accept_clock, request)?;
-        Ok(time_of(answer.time_ms))
+    pub async fn accept_clock(&self) -> Result<ClockAccepted, Error> {
+        self.ask(Request::post(paths::accept_clock().into_text(), &Empty {})).await
     }
 
     /// The server's version.
@@ -144,36 +140,39 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn version(&self) -> Result<String, Error> {
-        let request = api::GetVersionRequest {};
-        Ok(ask!(self, PartitionServiceClient::get_version, request)?.version)
+        let request = Request::get(paths::version().into_text());
+        Ok(self.ask::<Version>(request).await?.version)
     }
 
-    /// Asks, and asks again as long as that can help and there is time. The last error is the
-    /// answer when there is none left.
-    pub(crate) async fn ask<A, F>(&self, attempt: impl Fn(Channel) -> F) -> Result<A, Error>
-    where
-        F: Future<Output = Result<Response<A>, Status>>,
-    {
+    /// Asks for something, and asks again as long as that can help and there is time.
+    pub(crate) async fn ask<T: DeserializeOwned>(&self, request: Request) -> Result<T, Error> {
+        Ok(self.ask_whole(request).await?.body)
+    }
+
+    /// The same with all that was answered. The last error is the answer when there is no time left;
+    /// what it says was not written, an attempt before it may have written.
+    pub(crate) async fn ask_whole<T: DeserializeOwned>(
+        &self,
+        request: Request,
+    ) -> Result<Answered<T>, Error> {
         let Inner { channel, patience, retry, .. } = &*self.inner;
         let now = Instant::now();
         let deadline = now.checked_add(*patience).unwrap_or(now);
         let late = format!("no answer within {} ms", patience.as_millis());
         let mut last = Error::new(Error::DEADLINE_EXCEEDED, late).retryable(None);
-        // What an attempt has left open, no later one settles by not being taken.
-        let mut is_not_written = true;
+        let mut may_be_written = false;
         for failures in 1.. {
-            match timeout_at(deadline, attempt(channel.clone())).await {
-                Ok(Ok(answer)) => return Ok(answer.into_inner()),
-                Ok(Err(status)) => {
-                    let Failure { error, outcome } = status.into();
-                    is_not_written &= outcome == Outcome::NotWritten;
-                    last = error;
-                }
-                Err(_) => {
-                    is_not_written = false;
-                    break;
-                }
-            }
+            let attempt = request.clone().send(channel.clone());
+            let Ok(answered) = timeout_at(deadline, attempt).await else {
+                may_be_written = true;
+                break;
+            };
+            let Failure { error, outcome } = match answered {
+                Ok(answered) => return Ok(answered),
+                Err(failure) => failure,
+            };
+            may_be_written |= outcome == Outcome::Unknown;
+            last = error.with_outcome(outcome);
             if !last.is_retryable() {
                 break;
             }
@@ -183,34 +182,9 @@ impl Client {
             }
             sleep(delay).await;
         }
-        Err(if is_not_written { last.with("outcome", "not_written") } else { last })
+        let is_open = may_be_written && last.outcome() != Some(Outcome::Refused);
+        Err(if is_open { last.with_outcome(Outcome::Unknown) } else { last })
     }
-}
-
-/// Calls a method of a service, again where that is safe. Only for what can be asked twice.
-macro_rules! ask {
-    ($client:expr, $service:ident :: $method:ident, $request:expr) => {{
-        let request = $request;
-        $client
-            .ask(|channel| {
-                let request = request.clone();
-                async move {
-                    let mut service = $crate::client::services::$service::new(channel)
-                        .max_decoding_message_size($crate::client::ANSWER_BYTES_MAX);
-                    service.$method(request).await
-                }
-            })
-            .await
-    }};
-}
-pub(crate) use ask;
-
-pub(crate) mod services {
-    //! The generated clients, by their names.
-    pub(crate) use seriatim_api::app_service_client::AppServiceClient;
-    pub(crate) use seriatim_api::command_service_client::CommandServiceClient;
-    pub(crate) use seriatim_api::partition_service_client::PartitionServiceClient;
-    pub(crate) use seriatim_api::read_service_client::ReadServiceClient;
 }
 
 impl ClientBuilder {

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use seriatim_api::InvalidCommand;
 
 use crate::key::Key;
 
@@ -54,7 +55,19 @@ pub struct Error {
     message: String,
     is_retryable: bool,
     retry_after: Option<Duration>,
+    outcome: Option<Outcome>,
     facts: Map<String, Value>,
+}
+
+/// What has come of something that was to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was never written, and the same will be refused again unless something changes.
+    Refused,
+    /// It was not written.
+    NotWritten,
+    /// Nobody knows.
+    Unknown,
 }
 
 impl SubmitError {
@@ -95,8 +108,8 @@ impl Error {
     pub(crate) const INVALID_ARGUMENT: &str = "INVALID_ARGUMENT";
 
     /// The stable code of the HTTP contract, or one of those that only a client can find:
-    /// [`UNAVAILABLE`](Self::UNAVAILABLE), [`BAD_ANSWER`](Self::BAD_ANSWER), or the name of the
-    /// gRPC status when it is not Seriatim that answers.
+    /// [`UNAVAILABLE`](Self::UNAVAILABLE), [`BAD_ANSWER`](Self::BAD_ANSWER), or what is next to it
+    /// when it is not Seriatim that answers.
     #[must_use]
     pub fn code(&self) -> &str {
         &self.code
@@ -120,7 +133,14 @@ impl Error {
         self.retry_after
     }
 
-    /// What else there is to know, by name: the members of the body over HTTP.
+    /// What has come of a definition, by this attempt and all before it. Of a read it says nothing:
+    /// that can always be asked again.
+    #[must_use]
+    pub fn outcome(&self) -> Option<Outcome> {
+        self.outcome
+    }
+
+    /// What else there is to know, by name: the other members of the error's body.
     #[must_use]
     pub fn facts(&self) -> &Map<String, Value> {
         &self.facts
@@ -132,6 +152,7 @@ impl Error {
             message: message.into(),
             is_retryable: false,
             retry_after: None,
+            outcome: None,
             facts: Map::new(),
         }
     }
@@ -139,6 +160,10 @@ impl Error {
     pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
         let error = Self::new(Self::INVALID_ARGUMENT, format!("{field}: {why}"));
         error.with("field", field)
+    }
+
+    pub(crate) fn of_command(invalid: &InvalidCommand) -> Self {
+        Self::invalid(&invalid.field, &invalid.why)
     }
 
     pub(crate) fn bad_answer(message: impl Into<String>) -> Self {
@@ -154,6 +179,10 @@ impl Error {
     pub(crate) fn with(mut self, name: &str, fact: impl Into<Value>) -> Self {
         self.facts.insert(name.to_owned(), fact.into());
         self
+    }
+
+    pub(crate) fn with_outcome(self, outcome: Outcome) -> Self {
+        Self { outcome: Some(outcome), ..self }
     }
 
     pub(crate) fn with_facts(self, facts: Map<String, Value>) -> Self {

@@ -1,51 +1,59 @@
 //! What came of one attempt, as the server or the connection tells it.
 //!
-//! An error of Seriatim is the first detail of a gRPC status, or stands by itself in a stream.
-//! Whatever else ends a call comes from what lies between: it says nothing of what was written.
+//! An error of Seriatim is the body of an answer over HTTP. Over gRPC the same body stands in the
+//! first detail of a status, or by itself in a stream. Whatever else ends a call comes from what lies
+//! between: it says nothing of what was written.
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use prost::Message;
-use seriatim_api as api;
+use serde_json::{Map, Value};
+use seriatim_api::grpc as api;
+use seriatim_api::grpc::rpc;
 use tonic::{Code, Status};
 
-use crate::error::Error;
+use crate::error::{Error, Outcome};
 
 /// An attempt that came to nothing, or perhaps not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// Why.
     pub error: Error,
-    /// What this attempt has written. Only of interest for commands.
+    /// What this attempt has written. Only of interest for what writes.
     pub outcome: Outcome,
 }
 
-/// What a command that came to nothing has written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing, and it will be the same again.
-    Refused,
-    /// Nothing.
-    NotWritten,
-    /// Nobody knows.
-    Unknown,
+impl Failure {
+    /// The error that a body tells; `None` if it tells none.
+    #[must_use]
+    pub fn of_body(body: &[u8], retry_after: Option<Duration>) -> Option<Self> {
+        let mut members: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let mut take = |name| members.remove(name);
+        let (Value::String(code), Value::String(message)) = (take("code")?, take("message")?)
+        else {
+            return None;
+        };
+        let is_retryable = take("retryable") == Some(Value::Bool(true));
+        let outcome = match take("outcome").as_ref().and_then(Value::as_str) {
+            Some("refused") => Outcome::Refused,
+            Some("not_written") => Outcome::NotWritten,
+            // Also one that a later server says.
+            Some(_) | None => Outcome::Unknown,
+        };
+        let error = Error::new(code, message).with_facts(members);
+        let error = if is_retryable { error.retryable(retry_after) } else { error };
+        Some(Self { error, outcome })
+    }
 }
 
 impl From<api::Error> for Failure {
     fn from(error: api::Error) -> Self {
-        let outcome = match error.outcome() {
-            api::Outcome::Refused => Outcome::Refused,
-            api::Outcome::NotWritten => Outcome::NotWritten,
-            api::Outcome::Unknown | api::Outcome::Unspecified => Outcome::Unknown,
-        };
-        // Facts that cannot be read are no reason to hide the error that they belong to.
-        let facts = serde_json::from_slice(&error.facts_json).unwrap_or_default();
         let after = Duration::from_millis(error.retry_after_ms.into());
         let after = (!after.is_zero()).then_some(after);
-        let is_retryable = error.retryable;
-        let error = Error::new(error.code, error.message).with_facts(facts);
-        Self { error: if is_retryable { error.retryable(after) } else { error }, outcome }
+        Self::of_body(&error.body_json, after).unwrap_or_else(|| Self {
+            error: Error::bad_answer(format!("an error that cannot be read: {}", error.message)),
+            outcome: Outcome::Unknown,
+        })
     }
 }
 
@@ -64,25 +72,10 @@ impl From<Status> for Error {
     }
 }
 
-/// The details of a status as Google's API guide has them: the status itself once more.
-#[derive(Clone, PartialEq, Message)]
-struct Details {
-    #[prost(message, repeated, tag = "3")]
-    details: Vec<Any>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Any {
-    #[prost(string, tag = "1")]
-    type_url: String,
-    #[prost(bytes = "bytes", tag = "2")]
-    value: Bytes,
-}
-
 fn first_detail(status: &Status) -> Option<api::Error> {
-    let details = Details::decode(status.details()).ok()?.details;
+    let details = rpc::Status::decode(status.details()).ok()?.details;
     let detail = details.into_iter().find(|it| it.type_url.ends_with("/seriatim.v1.Error"))?;
-    api::Error::decode(detail.value).ok()
+    api::Error::decode(detail.value.as_slice()).ok()
 }
 
 /// The error for a status that is not of Seriatim's making.
@@ -126,20 +119,16 @@ fn innermost(error: &dyn std::error::Error) -> String {
 mod tests {
     use super::*;
 
+    const BODY: &str = r#"{"code":"BUSY","message":"too many wait","retryable":true,"outcome":"not_written","reason":"queue_full"}"#;
+
     fn busy() -> api::Error {
-        api::Error {
-            code: "BUSY".to_owned(),
-            message: "too many wait".to_owned(),
-            retryable: true,
-            outcome: api::Outcome::NotWritten.into(),
-            retry_after_ms: 50,
-            facts_json: Bytes::from_static(br#"{"reason":"queue_full"}"#),
-        }
+        api::Error { retry_after_ms: 50, body_json: BODY.into(), ..api::Error::default() }
     }
 
     fn status(code: Code, type_url: &str) -> Status {
-        let value = busy().encode_to_vec().into();
-        let details = Details { details: vec![Any { type_url: type_url.to_owned(), value }] };
+        let value = busy().encode_to_vec();
+        let details = vec![rpc::Any { type_url: type_url.to_owned(), value }];
+        let details = rpc::Status { details, ..rpc::Status::default() };
         Status::with_details(code, "too many wait", details.encode_to_vec().into())
     }
 
@@ -148,11 +137,15 @@ mod tests {
         let status = status(Code::Unavailable, "type.googleapis.com/seriatim.v1.Error");
         let failure = Failure::from(status);
         assert_eq!(failure, Failure::from(busy()));
+        assert_eq!(Some(&failure), Failure::of_body(BODY.as_bytes(), Some(MS50)).as_ref());
         assert_eq!(failure.outcome, Outcome::NotWritten);
         assert_eq!(failure.error.to_string(), "BUSY: too many wait");
-        assert_eq!(failure.error.retry_after(), Some(Duration::from_millis(50)));
+        assert_eq!(failure.error.retry_after(), Some(MS50));
         assert_eq!(failure.error.facts()["reason"], "queue_full");
+        assert_eq!(failure.error.facts().len(), 1);
     }
+
+    const MS50: Duration = Duration::from_millis(50);
 
     #[test]
     fn a_status_from_elsewhere_says_nothing_of_what_was_written() {
@@ -170,10 +163,16 @@ mod tests {
     }
 
     #[test]
-    fn an_outcome_that_is_not_said_is_unknown() {
-        let error = api::Error { outcome: 0, ..busy() };
-        assert_eq!(Failure::from(error).outcome, Outcome::Unknown);
-        let later = api::Error { outcome: 77, ..busy() };
-        assert_eq!(Failure::from(later).outcome, Outcome::Unknown);
+    fn an_outcome_that_is_not_said_or_not_known_is_unknown() {
+        for outcome in ["", r#","outcome":"later""#, r#","outcome":null"#] {
+            let body = format!(r#"{{"code":"BUSY","message":"m"{outcome}}}"#);
+            let failure = Failure::of_body(body.as_bytes(), None).unwrap();
+            assert_eq!(failure.outcome, Outcome::Unknown);
+        }
+        for body in ["", "<html>", "[]", "{}", r#"{"code":1,"message":"m"}"#] {
+            assert_eq!(Failure::of_body(body.as_bytes(), None), None, "{body}");
+        }
+        let unread = Failure::from(api::Error::default());
+        assert_eq!((unread.error.code(), unread.outcome), ("BAD_ANSWER", Outcome::Unknown));
     }
 }

@@ -3,10 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use uuid::Uuid;
+
 /// The key that a command is known by: 16 bytes that are not all zeros, a UUID as a rule. With the
 /// same key, client id and workspace a command is carried out once, however often it is sent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key([u8; 16]);
+pub struct Key(Uuid);
 
 /// A text or bytes that are no key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -24,7 +26,7 @@ impl Key {
     /// one.
     #[must_use]
     pub fn random() -> Self {
-        Self(seriatim_keys::new_key())
+        Self(Uuid::from_bytes(seriatim_keys::new_key()))
     }
 
     /// The key that consists of these bytes.
@@ -33,13 +35,13 @@ impl Key {
     ///
     /// They are all zeros: what somebody sends who forgot to make a key.
     pub fn from_bytes(bytes: [u8; 16]) -> Result<Self, NotAKey> {
-        if bytes == [0; 16] { Err(NotAKey) } else { Ok(Self(bytes)) }
+        Uuid::from_bytes(bytes).try_into()
     }
 
     /// Its bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
+        self.0.as_bytes()
     }
 }
 
@@ -55,27 +57,30 @@ impl FromStr for Key {
 
     /// Reads a UUID with hyphens, in any case.
     fn from_str(text: &str) -> Result<Self, NotAKey> {
-        let groups: Vec<&str> = text.split('-').collect();
-        if !groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) {
-            return Err(NotAKey);
-        }
-        let digits = groups.concat();
-        // The parser for numbers would take a sign for a digit.
-        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(NotAKey);
-        }
-        let number = u128::from_str_radix(&digits, 16).map_err(|_| NotAKey)?;
-        Self::from_bytes(number.to_be_bytes())
+        // The library also reads UUIDs without hyphens, in braces and as URNs.
+        let is_hyphenated = text.len() == uuid::fmt::Hyphenated::LENGTH;
+        let key = Uuid::try_parse(text).ok().filter(|_| is_hyphenated);
+        key.ok_or(NotAKey)?.try_into()
+    }
+}
+
+impl TryFrom<Uuid> for Key {
+    type Error = NotAKey;
+
+    fn try_from(uuid: Uuid) -> Result<Self, NotAKey> {
+        if uuid.is_nil() { Err(NotAKey) } else { Ok(Self(uuid)) }
+    }
+}
+
+impl From<Key> for Uuid {
+    fn from(key: Key) -> Self {
+        key.0
     }
 }
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, byte) in self.0.iter().enumerate() {
-            let hyphen = if matches!(index, 4 | 6 | 8 | 10) { "-" } else { "" };
-            write!(f, "{hyphen}{byte:02x}")?;
-        }
-        Ok(())
+        self.0.fmt(f)
     }
 }
 

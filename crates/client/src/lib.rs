@@ -9,7 +9,7 @@
 //! ```
 //!
 //! ```
-//! use seriatim_client::{AppOptions, Client, Command, Numbering, RecordClass, next_text};
+//! use seriatim_client::{Client, Command, NewApp, NewSequence, RecordClass, next_text};
 //! use serde_json::json;
 //!
 //! # use std::sync::Arc;
@@ -26,9 +26,9 @@
 //! #   tokio::spawn(server.run(std::future::pending()));
 //!     let client = Client::builder().client_id("till-4").connect(address)?;
 //!     let shop = client.app("shop");
-//!     shop.create(AppOptions::default()).await?;
+//!     shop.create(NewApp::default()).await?;
 //!     shop.define_record("invoice", RecordClass::C).await?;
-//!     shop.define_sequence("invoice", Numbering::yearly("INV-{yyyy}-{n:06}")).await?;
+//!     shop.define_sequence("invoice", NewSequence::yearly("INV-{yyyy}-{n:06}")).await?;
 //!
 //!     let store = shop.workspace("store-1");
 //!     let command = Command::new("InvoiceIssued")
@@ -43,7 +43,9 @@
 //! }
 //! ```
 //!
-//! The guide is `docs/guide/client.md`.
+//! Commands and subscriptions are streams of gRPC; everything else is asked over HTTP/JSON, on the
+//! same connection. What is answered are the messages of the contract, `seriatim-api`. The guide is
+//! `docs/guide/client.md`.
 //!
 //! **Invariants**
 //! - Every attempt of a command has the same key, so trying again cannot become a second event.
@@ -58,14 +60,12 @@
 
 mod app;
 mod client;
-mod command;
-mod definitions;
 mod error;
-mod event;
 mod failure;
+mod http;
 mod key;
 mod partition;
-mod proof;
+mod paths;
 mod reads;
 mod receipt;
 mod retry;
@@ -75,26 +75,28 @@ mod workspace;
 
 pub use app::App;
 pub use client::{BadAddress, Client, ClientBuilder};
-pub use command::{Command, Condition, drawn, id_of, literal, next, next_text};
-pub use definitions::{
-    AppInfo, AppOptions, Declared, Defined, Definitions, Numbering, RecordClass, RecordIds,
-    RecordKind, Reset, Retention,
-};
-pub use error::{Error, SubmitError};
-pub use event::{Change, Event, Events, Origin};
+pub use error::{Error, Outcome, SubmitError};
 pub use key::{Key, NotAKey};
-pub use partition::{Partition, PartitionState, PartitionStatus};
-pub use proof::{Consistency, Hash, Head, Proof};
-pub use reads::{ClientState, Entity, Record, Records, SequenceState};
-pub use receipt::{NumberDrawn, Receipt, Submitted};
+pub use partition::Partition;
+pub use receipt::Submitted;
 pub use retry::RetryPolicy;
 pub use subscription::Subscription;
 pub use workspace::{Submission, Workspace};
 
+pub use seriatim_api::message::{
+    App as AppInfo, Change, ClientState, ClockAccepted, Condition, Consistency, Created, Declared,
+    Defined, DefinitionStep, Definitions, Deleted, Entity, EntitySet, EntityUnset, Event, Events,
+    Hash, Head, InclusionProof, Json, Kind, NewApp, NewSequence, NumberDrawn, PartitionState,
+    PartitionStatus, Receipt, Record, RecordClass, RecordIds, RecordKind, Records, Reset,
+    SequenceDefinition, SequenceState, Timestamp, Updated,
+};
+pub use seriatim_api::{Command, CommandJson, NotJson, drawn, id_of, literal, next, next_text};
+
 /// What decides, without a network: for whoever drives it on time or over a network of its own.
 #[doc(hidden)]
 pub mod parts {
-    pub use crate::failure::{Failure, Outcome};
+    pub use crate::error::Outcome;
+    pub use crate::failure::Failure;
     pub use crate::retry::Dice;
     pub use crate::submitter::{BEHIND_THE_KEY, GivenUp, Pipeline, Sending, Target};
 }

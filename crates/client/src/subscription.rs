@@ -14,16 +14,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::Stream;
-use seriatim_api as api;
+use seriatim_api::grpc as api;
+use seriatim_api::grpc::read_service_client::ReadServiceClient;
+use seriatim_api::message::Event;
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::{Response, Status, Streaming};
 
-use crate::client::services::ReadServiceClient;
 use crate::client::{ANSWER_BYTES_MAX, Client};
 use crate::error::Error;
-use crate::event::Event;
 use crate::retry::Dice;
+use crate::submitter::Target;
 
 /// A place in a log, from which events are given as they become durable: first what is stored, then
 /// what is added, without a hole and without a repetition.
@@ -34,15 +36,24 @@ use crate::retry::Dice;
 /// it keeps its place: [`next`](Self::next) tries again from there.
 pub struct Subscription {
     client: Client,
-    log: api::Log,
+    log: Log,
     /// The offset of the next event to be given.
     next: u64,
-    page: std::vec::IntoIter<api::Event>,
+    /// Events that have come, as they are written.
+    page: std::vec::IntoIter<Bytes>,
     state: State,
     failures: u32,
     /// Since when it has been trying without success.
     failing_since: Option<Instant>,
     interruptions: u64,
+}
+
+/// A log that can be followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Log {
+    Workspace(Target),
+    /// Of an app.
+    Partition(String, u16),
 }
 
 enum State {
@@ -54,7 +65,7 @@ enum State {
 type Opened = Result<Response<Streaming<api::SubscribeResponse>>, Status>;
 
 impl Subscription {
-    pub(crate) fn new(client: Client, log: api::Log, from: u64) -> Self {
+    pub(crate) fn new(client: Client, log: Log, from: u64) -> Self {
         let next = from.max(1);
         let state = connect(&client, &log, next);
         Self {
@@ -94,7 +105,7 @@ impl Subscription {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Error>> {
         loop {
             if let Some(event) = self.page.next() {
-                return Poll::Ready(self.check(event));
+                return Poll::Ready(self.check(&event));
             }
             let error = match &mut self.state {
                 State::Resting(sleep) => {
@@ -112,7 +123,7 @@ impl Subscription {
                 State::Open(stream) => match ready!(Pin::new(stream).poll_next(context)) {
                     Some(Ok(response)) => {
                         (self.failures, self.failing_since) = (0, None);
-                        self.page = response.events.into_iter();
+                        self.page = response.events_json.into_iter();
                         continue;
                     }
                     Some(Err(status)) => status.into(),
@@ -130,21 +141,30 @@ impl Subscription {
     }
 
     /// The event, if it is the one whose turn it is.
-    fn check(&mut self, event: api::Event) -> Result<Event, Error> {
-        let found = match self.log.log {
-            Some(api::log::Log::Partition(_)) => event.partition_offset,
-            Some(api::log::Log::Workspace(_)) | None => event.offset,
+    fn check(&mut self, event: &[u8]) -> Result<Event, Error> {
+        let event: Event = match serde_json::from_slice(event) {
+            Ok(event) => event,
+            Err(error) => return Err(self.refuse(format!("an event that is none: {error}"))),
+        };
+        let found = match &self.log {
+            Log::Partition(..) => event.partition_offset,
+            Log::Workspace(_) => event.offset,
         };
         if found != self.next {
-            self.page = Vec::new().into_iter();
             let expected = self.next;
-            let message = format!("event {expected} of the log is next, and {found} has come");
-            let error = Error::bad_answer(message).with("expected", expected).with("found", found);
-            self.begin_anew(None);
-            return Err(error);
+            let error =
+                self.refuse(format!("event {expected} of the log is next, and {found} has come"));
+            return Err(error.with("expected", expected).with("found", found));
         }
         self.next = self.next.saturating_add(1);
-        event.try_into()
+        Ok(event)
+    }
+
+    /// Drops what has come, because something in it cannot be.
+    fn refuse(&mut self, why: String) -> Error {
+        self.page = Vec::new().into_iter();
+        self.begin_anew(None);
+        Error::bad_answer(why)
     }
 
     /// Connects again at the right offset, once it has rested.
@@ -156,11 +176,24 @@ impl Subscription {
     }
 }
 
-fn connect(client: &Client, log: &api::Log, from: u64) -> State {
-    let request = api::SubscribeRequest { log: Some(log.clone()), from };
+fn connect(client: &Client, log: &Log, from: u64) -> State {
+    let request = api::SubscribeRequest { log: Some(log.message()), from };
     let service = ReadServiceClient::new(client.inner.channel.clone());
     let mut service = service.max_decoding_message_size(ANSWER_BYTES_MAX);
     State::Connecting(Box::pin(async move { service.subscribe(request).await }))
+}
+
+impl Log {
+    fn message(&self) -> api::Log {
+        match self.clone() {
+            Self::Workspace(Target { app, workspace }) => {
+                api::Log { app, log: Some(api::log::Log::Workspace(workspace)) }
+            }
+            Self::Partition(app, number) => {
+                api::Log { app, log: Some(api::log::Log::Partition(number.into())) }
+            }
+        }
+    }
 }
 
 impl Stream for Subscription {
@@ -183,20 +216,21 @@ impl fmt::Debug for Subscription {
 
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-
     use super::*;
 
-    fn event(offset: u64, partition_offset: u64) -> api::Event {
-        let (args_json, hash) = (Bytes::from_static(b"{}"), Bytes::from_static(&[7; 32]));
-        api::Event { offset, partition_offset, args_json, hash, ..Default::default() }
+    fn event(offset: u64, partition_offset: u64) -> Bytes {
+        let hash = "7".repeat(64);
+        let event = format!(
+            r#"{{"offset":{offset},"partition":0,"partition_offset":{partition_offset},"workspace":"w","workspace_id":7,"name":"A","args":{{}},"changes":[],"committed_at":"2026-11-15T12:00:00.000Z","hash":"{hash}"}}"#
+        );
+        event.into()
     }
 
     #[tokio::test]
     async fn an_event_out_of_its_turn_is_an_error_and_is_not_given() {
         let shop = Client::connect("http://127.0.0.1:9").unwrap().app("shop");
         for mut events in [shop.workspace("w").subscribe(5), shop.partition(0).subscribe(5)] {
-            let is_partition = matches!(events.log.log, Some(api::log::Log::Partition(_)));
+            let is_partition = matches!(events.log, Log::Partition(..));
             let event = |offset| if is_partition { event(1, offset) } else { event(offset, 1) };
             for found in [7, 5, 4] {
                 events.next = 5;
@@ -208,7 +242,10 @@ mod tests {
                 assert_eq!((&facts["expected"], &facts["found"]), (&6.into(), &found.into()));
                 assert_eq!((events.next_offset(), events.page.len()), (6, 0));
             }
-            assert_eq!(events.interruptions(), 3);
+            events.page = vec![Bytes::from_static(b"{}"), event(6)].into_iter();
+            let error = events.next().await.unwrap_err();
+            assert_eq!((error.code(), events.next_offset()), (Error::BAD_ANSWER, 6));
+            assert_eq!((events.page.len(), events.interruptions()), (0, 4));
         }
     }
 }

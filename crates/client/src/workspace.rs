@@ -5,26 +5,23 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use prost::Message;
-use seriatim_api as api;
+use seriatim_api::CommandJson;
+use seriatim_api::message::{Declared, NewWorkspace, Timestamp};
 
-use crate::client::{Client, ask};
-use crate::command::Command;
-use crate::definitions::Declared;
-use crate::error::{Error, SubmitError};
-use crate::failure::{Failure, Outcome};
+use crate::app::named;
+use crate::client::Client;
+use crate::error::{Error, Outcome, SubmitError};
+use crate::failure::Failure;
+use crate::http::Request;
 use crate::key::Key;
+use crate::paths::{self, Path};
 use crate::receipt::Submitted;
 use crate::submitter::{Answer, Job, Taken, Target};
-use crate::subscription::Subscription;
+use crate::subscription::{Log, Subscription};
 
-/// The longest command that a server carries out: names, keys and values, added up. It counts them
-/// itself, and says what it has found.
+/// The longest command that is sent. The server refuses one that is longer; one that it cannot even
+/// take would end the stream that all commands share.
 const COMMAND_BYTES_MAX: usize = 1024 * 1024;
-
-/// The longest message with a command that is sent. One that the server cannot even take would end
-/// the stream that all commands share.
-const MESSAGE_BYTES_MAX: usize = 2 * COMMAND_BYTES_MAX - 4096;
 
 /// A workspace of an app. Clones are handles to the same.
 #[derive(Debug, Clone)]
@@ -56,7 +53,8 @@ enum State {
 
 impl Workspace {
     /// Has a command carried out, under a key of its own that is made here. All of it happens, or
-    /// nothing; when the answer is `Ok`, it is durable.
+    /// nothing; when the answer is `Ok`, it is durable. The command is a [`Command`](crate::Command)
+    /// or its JSON.
     ///
     /// The commands of a client to one workspace are carried out in the order in which `submit` was
     /// called, whether or not the answers of earlier ones were awaited. What can be tried again is, with
@@ -65,14 +63,14 @@ impl Workspace {
     /// The key is in the answer, also in an error. It does not outlive the process: whoever must
     /// not issue an invoice twice after a crash brings one, with
     /// [`submit_with_key`](Self::submit_with_key).
-    pub fn submit(&self, command: Command) -> Submission {
+    pub fn submit(&self, command: impl Into<CommandJson>) -> Submission {
         self.submit_with_key(Key::random(), command)
     }
 
     /// The same under a key of the caller's. Sent again with the same key and by the same client id,
     /// a command that was carried out is answered with its first receipt.
-    pub fn submit_with_key(&self, key: Key, command: Command) -> Submission {
-        let state = match self.job(key, command) {
+    pub fn submit_with_key(&self, key: Key, command: impl Into<CommandJson>) -> Submission {
+        let state = match self.job(key, command.into()) {
             Ok(job) => State::Taken(self.client.inner.submitter.submit(self.target.clone(), job)),
             Err(error) => State::Refused(Some(error)),
         };
@@ -82,7 +80,7 @@ impl Workspace {
     /// Follows the log from an offset on: see [`Subscription`].
     #[must_use]
     pub fn subscribe(&self, from: u64) -> Subscription {
-        Subscription::new(self.client.clone(), self.log(), from)
+        Subscription::new(self.client.clone(), Log::Workspace((*self.target).clone()), from)
     }
 
     /// Settles that the workspace is of a kind other than `default`. Needed once, before its first
@@ -92,29 +90,28 @@ impl Workspace {
     ///
     /// `KIND_CONFLICT` when it has another kind, or `UNKNOWN_KIND`.
     pub async fn declare(&self, kind: &str) -> Result<Declared, Error> {
-        let Target { app, workspace } = (*self.target).clone();
-        let request = api::DeclareWorkspaceRequest { app, workspace, kind: kind.to_owned() };
-        ask!(self.client, AppServiceClient::declare_workspace, request).map(Declared::from)
+        let workspace = NewWorkspace { kind: Some(kind.to_owned()) };
+        self.client.ask(Request::put(self.path()?.into_text(), &workspace)).await
     }
 
-    pub(crate) fn log(&self) -> api::Log {
-        let Target { app, workspace } = (*self.target).clone();
-        api::Log { app, log: Some(api::log::Log::Workspace(workspace)) }
+    pub(crate) fn path(&self) -> Result<Path, Error> {
+        named("app", &self.target.app)?;
+        named("workspace", &self.target.workspace)?;
+        Ok(paths::workspace(&self.target))
     }
 
-    fn job(&self, key: Key, command: Command) -> Result<Job, Error> {
+    fn job(&self, key: Key, command: CommandJson) -> Result<Job, Error> {
         // On the wire, what is empty is what it was in the request before.
         let Target { app, workspace } = &*self.target;
         let names =
             [("app", app), ("workspace", workspace), ("client", &self.client.inner.client_id)];
-        if let Some((field, _)) = names.iter().find(|(_, name)| name.is_empty()) {
-            return Err(Error::invalid(field, "must not be empty"));
-        }
-        let (command, deadline_ms) = command.into_parts()?;
-        if command.encoded_len() > MESSAGE_BYTES_MAX {
+        names.into_iter().try_for_each(|(field, name)| named(field, name).map(drop))?;
+        let (command, deadline) = command.into_parts().map_err(|it| Error::of_command(&it))?;
+        if command.len() > COMMAND_BYTES_MAX {
             let message = format!("the command has more than {COMMAND_BYTES_MAX} bytes");
             return Err(Error::new("TOO_LARGE", message).with("limit", COMMAND_BYTES_MAX));
         }
+        let deadline_ms = deadline.map(Timestamp::as_millis);
         Ok(Job { key, deadline_ms, command })
     }
 }
@@ -130,10 +127,13 @@ impl Submission {
         let key = self.key;
         let done = answer.and_then(|response| {
             let is_replayed = response.replayed;
+            let receipt = serde_json::from_slice(&response.receipt_json);
             // It was carried out, and the numbers that it was given are for another attempt to tell.
-            let unknown = |error| Failure { error, outcome: Outcome::Unknown };
-            let receipt = (*response).try_into().map_err(unknown)?;
-            Ok(Submitted { key, receipt, is_replayed })
+            let unread = |error| Failure {
+                error: Error::bad_answer(format!("a receipt that cannot be read: {error}")),
+                outcome: Outcome::Unknown,
+            };
+            Ok(Submitted { key, receipt: receipt.map_err(unread)?, is_replayed })
         });
         done.map_err(|Failure { error, outcome }| match outcome {
             Outcome::Refused => SubmitError::Refused { key, error },

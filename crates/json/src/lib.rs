@@ -26,7 +26,5 @@ mod time;
 pub mod write;
 
 pub use canonical::canonical;
-pub use command::{
-    ChangeParts, CommandBody, CommandParts, ConditionParts, EventParts, command, command_of_parts,
-};
+pub use command::{CommandBody, command};
 pub use error::{Invalid, Problem};

@@ -79,7 +79,7 @@ impl<'p> Node<'p> {
     pub(crate) fn whole(&self, range: RangeInclusive<u64>) -> Result<u64, Invalid> {
         let Value::Number(number) = self.value else { return Err(self.wrong("a number")) };
         number.whole().filter(|whole| range.contains(whole)).ok_or_else(|| {
-            let found = number.text(&mut ryu_js::Buffer::new()).into_owned();
+            let found = number.text(&mut ryu_js::Buffer::new()).to_owned();
             self.invalid(Problem::NotInRange { min: *range.start(), max: *range.end(), found })
         })
     }
@@ -110,10 +110,6 @@ impl<'p> Node<'p> {
 }
 
 impl<'p> Slot<'p> {
-    pub(crate) fn new(value: Option<&'p Value<'p>>, path: Path<'p>) -> Self {
-        Self { value, path }
-    }
-
     pub(crate) fn required(self) -> Result<Node<'p>, Invalid> {
         self.optional().ok_or_else(|| self.path.invalid(Problem::Missing))
     }

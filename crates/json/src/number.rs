@@ -4,16 +4,12 @@
 //! standard has it. From there on whole numbers fall through its grid, and who sends
 //! 12345678901234567890 means an identity, not a measure: it is refused if a digit would be lost.
 
-use std::borrow::Cow;
-
 use crate::error::{Problem, excerpt};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number<'a> {
     /// A whole number of at most 15 digits: canonical as it was written.
     Short(&'a str),
-    /// A whole number that did not come as a text.
-    Whole(u64),
     /// Any other, always finite.
     Double(f64),
 }
@@ -46,11 +42,10 @@ impl<'a> Number<'a> {
     }
 
     /// Its canonical text.
-    pub(crate) fn text<'t>(&'t self, buffer: &'t mut ryu_js::Buffer) -> Cow<'t, str> {
+    pub(crate) fn text<'t>(&'t self, buffer: &'t mut ryu_js::Buffer) -> &'t str {
         match self {
-            Self::Short(written) => Cow::Borrowed(written),
-            Self::Whole(number) => Cow::Owned(number.to_string()),
-            Self::Double(value) => Cow::Borrowed(buffer.format_finite(*value)),
+            Self::Short(written) => written,
+            Self::Double(value) => buffer.format_finite(*value),
         }
     }
 
@@ -105,7 +100,7 @@ mod tests {
 
     fn canonical(written: &str) -> Result<String, String> {
         let number = Number::read(written).map_err(|problem| problem.to_string())?;
-        Ok(number.text(&mut ryu_js::Buffer::new()).into_owned())
+        Ok(number.text(&mut ryu_js::Buffer::new()).to_owned())
     }
 
     #[test]

@@ -70,15 +70,7 @@ pub(crate) fn read_request(body: &[u8]) -> Result<Value<'_>, Invalid> {
 
 /// Reads any document.
 pub(crate) fn read(input: &[u8]) -> Result<Value<'_>, Invalid> {
-    read_at(input, &Path::Root, 0)
-}
-
-/// Reads a document that stands somewhere in a larger one, below so many arrays and objects.
-pub(crate) fn read_at<'a>(
-    input: &'a [u8],
-    path: &Path<'_>,
-    depth: usize,
-) -> Result<Value<'a>, Invalid> {
+    let path = &Path::Root;
     let text = str::from_utf8(input).map_err(|error| {
         let at = error.valid_up_to();
         path.invalid(Problem::NotUtf8 { at })
@@ -86,7 +78,7 @@ pub(crate) fn read_at<'a>(
     if text.starts_with('\u{feff}') {
         return Err(path.invalid(Problem::ByteOrderMark));
     }
-    let mut reader = Reader { text, at: 0, depth };
+    let mut reader = Reader { text, at: 0, depth: 0 };
     let value = reader.value(path)?;
     reader.skip_space();
     match reader.peek() {

@@ -7,9 +7,6 @@ use jiff::SignedDuration;
 use jiff::civil::{self, Date, DateTime, Time as TimeOfDay};
 use seriatim_types::Time;
 
-/// The last moment that has a text.
-pub(crate) const LAST: Time = Time(LAST_MS);
-
 /// The last millisecond of the year 9999.
 const LAST_MS: u64 = 253_402_300_799_999;
 

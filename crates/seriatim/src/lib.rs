@@ -18,9 +18,6 @@
 //!   receipt.
 //! - Nothing here makes a key for a command. Whoever sends it holds its key, so sending it again
 //!   cannot become another command.
-//!
-//! **Deliberately absent:** deadlines of commands. They say when an answer that got lost is final;
-//! here a process knows by itself when nothing of it is under way any more.
 
 mod app;
 mod error;
@@ -42,6 +39,10 @@ pub use sent::{Sent, Submitted};
 pub use subscription::Subscription;
 pub use workspace::Workspace;
 
+pub use seriatim_api::message::{Condition, Json};
+pub use seriatim_api::{
+    Command, CommandJson, InvalidCommand, NotJson, drawn, id_of, literal, next, next_text,
+};
 pub use seriatim_core::{Committed, Current, CurrentValue, Refusal, Subject};
 pub use seriatim_node::{
     Busy, ClientState, Clock, ClockAhead, ClockSettings, Consistency, Head, Inclusion, NotEnded,

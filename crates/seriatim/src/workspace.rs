@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use seriatim_api::CommandJson;
 use seriatim_codec::fingerprint;
+use seriatim_core::Refusal;
 use seriatim_json::{CommandBody, header};
 use seriatim_node::Log;
-use seriatim_types::{Command, Key, Name, WorkspaceRef};
+use seriatim_types::{Command, Key, Name, Time, WorkspaceRef};
 
 use crate::error::{ReadError, WriteError, refusal_of};
 use crate::key;
@@ -24,10 +26,10 @@ pub struct Workspace {
 impl Workspace {
     /// Has a command carried out, and waits until it is durable. All of it happens, or nothing.
     ///
-    /// The command is JSON as in the HTTP contract: `{"events": [{"name": …, "args": …,
-    /// "changes": […]}]}`. The client is whoever asks: its commands are counted, and its keys are
-    /// its own. Sent again with the same key, a command that was carried out is answered with its
-    /// first receipt.
+    /// The command is a [`Command`](crate::Command), or JSON as in the HTTP contract: `{"events":
+    /// [{"name": …, "args": …, "changes": […]}]}`. The client is whoever asks: its commands are
+    /// counted, and its keys are its own. Sent again with the same key, a command that was carried
+    /// out is answered with its first receipt.
     ///
     /// # Errors
     ///
@@ -36,7 +38,7 @@ impl Workspace {
         &self,
         client: &str,
         key: Key,
-        command: impl AsRef<[u8]>,
+        command: impl Into<CommandJson>,
     ) -> Result<Submitted, WriteError> {
         self.send(client, key, command).wait()
     }
@@ -44,9 +46,9 @@ impl Workspace {
     /// Sends a command without waiting for its answer. [`Sent`] is a future for tasks on any
     /// runtime, and [`Sent::wait`] is for threads. Commands to one workspace are carried out in the
     /// order in which they were sent.
-    pub fn send(&self, client: &str, key: Key, command: impl AsRef<[u8]>) -> Sent {
+    pub fn send(&self, client: &str, key: Key, command: impl Into<CommandJson>) -> Sent {
         let sent = Sent::new(self.clone());
-        if let Err(error) = self.try_send(client, key, command.as_ref(), &sent) {
+        if let Err(error) = self.try_send(client, key, command.into(), &sent) {
             sent.answer(Err(error));
         }
         sent
@@ -56,16 +58,19 @@ impl Workspace {
         &self,
         client: &str,
         key: Key,
-        command: &[u8],
+        command: CommandJson,
         sent: &Sent,
     ) -> Result<(), WriteError> {
         let client = header::client(client).map_err(refusal_of)?;
         let key = key::check(key)?;
+        let (json, deadline) = command.into_parts().map_err(|invalid| {
+            Refusal::InvalidArgument { field: invalid.field, why: invalid.why }
+        })?;
         let CommandBody { events, if_offset, include_proof } =
-            seriatim_json::command(command).map_err(refusal_of)?;
+            seriatim_json::command(&json).map_err(refusal_of)?;
         let fingerprint = fingerprint(&events, if_offset);
         let workspace = self.workspace.clone();
-        let deadline = None;
+        let deadline = deadline.map(Time::from);
         let command = Command {
             workspace,
             client,

@@ -1,11 +1,11 @@
-//! Commands and reads over gRPC and HTTP, on one port, as the contract for clients says.
+//! Commands and reads over HTTP, and what streams over gRPC, on one port, as the contract says.
 //!
 //! ```text
 //!  socket ─► connections ─► router ─┬─► HTTP: path, query, headers, JSON ─┐
-//!                                   └─► grpc: messages ───────────────────┤
+//!                                   └─► grpc: streams ────────────────────┤
 //!                    commands, definitions ─► node ─► reply ◄─────────────┤
 //!                    reads ─► a view, off the async threads ◄─────────────┘
-//!         ◄── receipts, rows, events, errors: JSON or messages
+//!         ◄── receipts, rows, events, errors: JSON, also in messages
 //! ```
 //!
 //! **Invariants**

@@ -79,6 +79,6 @@ impl Default for Settings {
     }
 }
 
-/// A list is cut behind the row with which it comes to as many bytes. It is held until its reader
-/// has it, and gRPC clients read messages of up to 4 MiB unless they are told otherwise.
+/// A list is cut behind the row with which it comes to as many bytes: it is held until its reader has
+/// it.
 pub(crate) const LIST_BYTES_MAX: usize = 1024 * 1024;

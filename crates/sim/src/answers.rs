@@ -1,8 +1,7 @@
 //! What a client is told, for what the node has replied. Its code, and which of the three answers it is,
 //! are the node's own words; the server writes them into its bodies.
 
-use seriatim_api::Outcome as Told;
-use seriatim_client::parts::Failure;
+use seriatim_client::parts::{Failure, Outcome as Told};
 use seriatim_core::{CommandOutcome, Outcome};
 use seriatim_node::parts::{Shared, prefix_of};
 use seriatim_node::{Reader, Reply, RequestError, Written};

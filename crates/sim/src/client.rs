@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use seriatim_api as api;
 use seriatim_client::RetryPolicy;
-use seriatim_client::parts::{Dice as RetryDice, Failure, Pipeline, Target};
+use seriatim_client::parts::{Dice as RetryDice, Failure, Outcome, Pipeline, Target};
 use seriatim_storage::faulty::Dice;
 use seriatim_types::{ClientId, Command, PartitionRef, Receipt, Time};
 
@@ -20,6 +19,9 @@ const PATIENCE: [Duration; 3] =
 /// How many commands a client has on their way at most.
 const STREAM_ROOM: [usize; 3] = [4, 12, 64];
 const ONE_SHOT_ROOM: [usize; 3] = [1, 3, 8];
+
+/// How long a server asks to wait before trying again.
+const RETRY_AFTER: Duration = Duration::from_millis(20);
 
 /// How a client talks to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,15 +166,16 @@ fn pipeline(patience: Duration, seed: u64) -> Pipeline<usize> {
 }
 
 /// An error as the server would send it.
-pub(crate) fn error(code: &str, outcome: api::Outcome, retryable: bool, reason: &str) -> Failure {
-    let facts =
-        if reason.is_empty() { String::new() } else { format!(r#"{{"reason":"{reason}"}}"#) };
-    Failure::from(api::Error {
-        code: code.to_owned(),
-        message: String::new(),
-        retryable,
-        outcome: outcome.into(),
-        retry_after_ms: if retryable { 20 } else { 0 },
-        facts_json: facts.into(),
-    })
+pub(crate) fn error(code: &str, outcome: Outcome, retryable: bool, reason: &str) -> Failure {
+    let outcome = match outcome {
+        Outcome::Refused => "refused",
+        Outcome::NotWritten => "not_written",
+        Outcome::Unknown => "unknown",
+    };
+    let reason = if reason.is_empty() { String::new() } else { format!(r#","reason":"{reason}""#) };
+    let body = format!(
+        r#"{{"code":"{code}","message":"","retryable":{retryable},"outcome":"{outcome}"{reason}}}"#
+    );
+    let error = Failure::of_body(body.as_bytes(), Some(RETRY_AFTER));
+    error.expect("a body with a code and a message")
 }

@@ -117,6 +117,7 @@ const MEMBERS: &[Member] = &[
         ring: Ring::Edge,
         may_use: &[
             "seriatim-types",
+            "seriatim-api",
             "seriatim-codec",
             "seriatim-core",
             "seriatim-json",
@@ -192,7 +193,6 @@ const MEMBERS: &[Member] = &[
         may_use: &[
             PLANTED,
             "seriatim-types",
-            "seriatim-api",
             "seriatim-client",
             "seriatim-codec",
             "seriatim-core",

@@ -151,6 +151,20 @@ pub enum RecordClass {
     W,
 }
 
+impl NewSequence {
+    /// One series for ever, from 1 on.
+    #[must_use]
+    pub fn continuous(format: impl Into<String>) -> Self {
+        Self { format: Some(format.into()), reset: Some(Reset::Never), ..Self::default() }
+    }
+
+    /// A series for each year, each from 1 on.
+    #[must_use]
+    pub fn yearly(format: impl Into<String>) -> Self {
+        Self { reset: Some(Reset::Yearly), ..Self::continuous(format) }
+    }
+}
+
 /// The kind of workspaces that always exists.
 pub(super) const DEFAULT_KIND: &str = "default";
 

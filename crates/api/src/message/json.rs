@@ -86,6 +86,13 @@ impl Json {
     }
 }
 
+impl From<Value> for Json {
+    /// A tree always has a text.
+    fn from(value: Value) -> Self {
+        Self::of(value).expect("the names of a tree's members are texts")
+    }
+}
+
 impl PartialEq for Json {
     fn eq(&self, other: &Self) -> bool {
         self.get() == other.get()

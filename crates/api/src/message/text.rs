@@ -32,6 +32,9 @@ const FIRST: DateTime = civil::date(1970, 1, 1).at(0, 0, 0, 0);
 const PRINTER: DateTimePrinter = DateTimePrinter::new().precision(Some(3));
 
 impl Timestamp {
+    /// The last moment that has a text.
+    pub const LAST: Self = Self(Time(LAST_MS));
+
     /// Milliseconds since 1970, UTC.
     #[must_use]
     pub fn as_millis(self) -> u64 {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use seriatim_api as api;
-use seriatim_api::command_service_client::CommandServiceClient;
+use seriatim_api::grpc as api;
+use seriatim_api::grpc::command_service_client::CommandServiceClient;
 use seriatim_client::parts::Dice;
 use seriatim_client::{Client, Command, Error, Key, Receipt, RetryPolicy, Workspace};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -44,7 +44,6 @@ pub(super) struct Library {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Given {
     Receipt(Box<Receipt>),
-    Message(Box<api::Receipt>),
     Body(Vec<u8>),
 }
 
@@ -189,27 +188,17 @@ impl Door {
         match self {
             Self::Stream(library) => library.send(plan, sent).await,
             Self::Unary(service) => {
-                let event = api::EventInput {
-                    name: EVENT.to_owned(),
-                    args_json: args.text().into(),
-                    changes: Vec::new(),
-                };
-                let command = api::Command { events: vec![event], ..Default::default() };
                 let request = api::SubmitRequest {
                     app: plan.app.clone(),
                     workspace: plan.workspace(sent.workspace),
                     client: plan.client_id(sent.client),
                     key: sent.key.as_bytes().to_vec().into(),
                     deadline_ms: None,
-                    command: Some(command),
+                    command_json: body(&args.text()).into(),
                 };
                 let answer = service.submit(request).await;
                 let answer = answer.map_err(|status| Missed::from(Error::from(status)))?;
-                let receipt = answer.into_inner().receipt.map(Box::new).ok_or_else(|| {
-                    let failure = Failure::new(Exit::Failure, "an answer without its receipt");
-                    Missed::from(failure.code(Error::BAD_ANSWER))
-                })?;
-                Ok(Given::Message(receipt))
+                Ok(Given::Body(answer.into_inner().receipt_json.into()))
             }
             Self::Http(http) => {
                 let workspace = plan.workspace(sent.workspace);
@@ -272,7 +261,6 @@ impl Given {
     pub(super) fn offset(&self) -> Result<u64> {
         match self {
             Self::Receipt(receipt) => Ok(receipt.last_offset),
-            Self::Message(receipt) => Ok(receipt.last_offset),
             Self::Body(body) => Ok(serde_json::from_slice::<Placed>(body)?.last_offset),
         }
     }

@@ -24,7 +24,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::ValueEnum;
 use serde::Serialize;
-use seriatim_client::{Client, Error, Key, Numbering};
+use seriatim_client::{Client, Error, Key, NewSequence};
 
 use self::load::Load;
 use crate::args::Common;
@@ -166,7 +166,7 @@ async fn prepare(remote: &Remote, app: &str) -> Result<()> {
     if info.is_none() {
         app.create(Default::default()).await.map_err(|error| not_defined(&error))?;
     }
-    let defined = app.define_sequence(SEQUENCE, Numbering::continuous("{n}")).await;
+    let defined = app.define_sequence(SEQUENCE, NewSequence::continuous("{n}")).await;
     defined.map_err(|error| not_defined(&error))?;
     Ok(())
 }

@@ -106,7 +106,8 @@ impl Log {
     /// Every event draws one number, so its number is its offset.
     fn take(&mut self, event: &Event) {
         self.events = self.events.saturating_add(1);
-        let number = event.args.get("number").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let args = event.args.to_value();
+        let number = args.get("number").and_then(serde_json::Value::as_u64).unwrap_or(0);
         for found in [event.offset, number] {
             if found > self.events {
                 self.gaps = self.gaps.saturating_add(1);
@@ -114,6 +115,7 @@ impl Log {
                 self.repeats = self.repeats.saturating_add(1);
             }
         }
-        self.keys.extend(event.origin.as_ref().map(|origin| (origin.key, event.offset)));
+        let key = event.key.and_then(|key| Key::try_from(key).ok());
+        self.keys.extend(key.map(|key| (key, event.offset)));
     }
 }

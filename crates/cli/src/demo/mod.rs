@@ -12,7 +12,7 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 use seriatim_client::{
-    App, Client, Command, Condition, Key, Numbering, RecordClass, SubmitError, Submitted,
+    App, Client, Command, Condition, Key, NewSequence, RecordClass, SubmitError, Submitted,
     Workspace, next_text,
 };
 use tokio::sync::mpsc;
@@ -83,7 +83,7 @@ impl Demo {
     async fn define(&mut self, app: &App) -> Result<Workspace> {
         app.create(Default::default()).await?;
         app.define_record("order", RecordClass::C).await?;
-        app.define_sequence("invoice", Numbering::yearly("INV-{yyyy}-{n:06}")).await?;
+        app.define_sequence("invoice", NewSequence::yearly("INV-{yyyy}-{n:06}")).await?;
         self.say(
             "An app \"shop\" numbers its invoices INV-{yyyy}-{n:06}, without a gap, anew each year.",
         )?;
@@ -167,13 +167,14 @@ impl Demo {
     /// Reads all invoices back.
     async fn count(&mut self, store: &Workspace) -> Result<()> {
         let state = store.sequence("invoice", None).await?.context("the sequence is defined")?;
-        let last = state.last.unwrap_or(0);
+        let last = state.last;
         let (mut numbers, mut from) = (BTreeSet::new(), 1);
         loop {
             let page = store.events(from, 1000).await?;
             let issued = page.events.iter().filter(|event| event.name == "InvoiceIssued");
             for event in issued {
-                let number = event.args.get("number").and_then(|it| it.as_str());
+                let args = event.args.to_value();
+                let number = args.get("number").and_then(|it| it.as_str());
                 let number = number.and_then(|it| it.rsplit('-').next()?.parse::<u64>().ok());
                 let number = number.context("an invoice has a number")?;
                 ensure!(numbers.insert(number), "invoice {number} is there twice");

@@ -18,7 +18,7 @@ use super::different;
 use super::series::{self, Series};
 use crate::document::{Json, object, of};
 use crate::exit::{Exit, Failure, code_of_store};
-use crate::output::Form;
+use crate::output::{Form, Table};
 use crate::progress::Progress;
 use crate::remote::{missing, not_found};
 use crate::serve::private_files;
@@ -29,7 +29,7 @@ pub(super) fn run(output: Form, data: &Path, accept_torn_tail: bool) -> Result<(
     let verified = verified(data, accept_torn_tail)?;
     say_if_future(verified.totals.newest);
     let document = document(&verified);
-    Ok(output.print_as(&document, || format!("{}\nNothing differs.", document.table()))?)
+    Ok(output.print_as(&document, || format!("{}\nNothing differs.", Table::of(&document)))?)
 }
 
 /// Checks everything of a store whose server has ended in good order.
@@ -149,7 +149,7 @@ fn series_of(report: &SeriesReport) -> Series {
             Some(name) => name.to_string(),
             None => report.workspace.0.to_string(),
         },
-        period: report.period.map(|year| u32::from(year.get())),
+        period: report.period.map(|year| year.get()),
         first: report.first.get(),
         last: report.last.get(),
         count: report.count,

@@ -10,7 +10,7 @@ use crate::output::{Form, Table};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Series {
     pub(super) workspace: String,
-    pub(super) period: Option<u32>,
+    pub(super) period: Option<u16>,
     pub(super) first: u64,
     pub(super) last: u64,
     pub(super) count: u64,
@@ -22,7 +22,7 @@ pub(super) struct Series {
 
 impl Series {
     /// One of which no number was seen.
-    pub(super) fn new(workspace: &str, period: Option<u32>) -> Self {
+    pub(super) fn new(workspace: &str, period: Option<u16>) -> Self {
         let workspace = workspace.to_owned();
         let (first, last, count, gaps, repeats) = (0, 0, 0, 0, 0);
         Self { workspace, period, first, last, count, gaps, repeats, fault: None }
@@ -74,9 +74,9 @@ fn place_among(ranges: &[(u64, u64)], number: u64) -> Option<u64> {
 
 /// Prints all series of a sequence. One that is not complete is a difference.
 pub(super) fn print(output: Form, sequence: &str, all: &[Series]) -> Result<()> {
-    let columns = ["workspace", "period", "first", "last", "count", "gaps", "repeats"];
     let documents: Vec<Json> = all.iter().map(document).collect();
-    let rows: Vec<_> = documents.iter().map(|it| it.plain_members(columns)).collect();
+    let columns = ["workspace", "period", "first", "last", "count", "gaps", "repeats"];
+    let table = Table::rows(columns.map(|name| (name, name)), &documents);
     let fault = all.iter().find_map(|series| series.fault.as_ref());
     let sum = |part: fn(&Series) -> u64| all.iter().map(part).fold(0, u64::saturating_add);
     let (count, gaps, repeats) = (sum(|it| it.count), sum(|it| it.gaps), sum(|it| it.repeats));
@@ -89,7 +89,6 @@ pub(super) fn print(output: Form, sequence: &str, all: &[Series]) -> Result<()> 
         ("series", Json::List(documents)),
     ]);
     output.print_as(&document, || {
-        let table = Table::list(columns, rows);
         format!("{table}\n{sequence}: {count} numbers, {gaps} gaps, {repeats} repeats")
     })?;
     match fault {

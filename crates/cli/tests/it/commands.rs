@@ -315,6 +315,40 @@ fn as_json_every_definition_has_what_http_answers() {
 
 /// It was reset to `{n}`.
 #[test]
+fn a_limit_of_keys_is_set_and_lifted() {
+    let (_folder, dev) = shop();
+    let set = |limit: &str| dev.run(&["app", "set", "shop", "--idempotency-keys-max", limit]);
+    assert!(set("5").ok().contains("idempotency keys max   5\n"));
+    let http = dev.client().send("GET", "/v1/apps/shop", &[], b"").unwrap().text();
+    let show = dev.run(&["app", "show", "shop", "-o", "json"]).ok();
+    assert_eq!(show.trim_end(), http);
+    assert!(http.contains(r#""idempotency_keys_max":5"#), "{http}");
+    assert!(set("none").ok().contains("idempotency keys max   -\n"));
+    let made = ["app", "create", "books", "--idempotency-keys-max", "none"];
+    assert!(dev.run(&made).ok().contains("idempotency keys max   -\n"));
+    let none = dev.run(&["app", "set", "nowhere", "--idempotency-keys-max", "5"]);
+    assert!(none.failed(3).contains("APP_NOT_FOUND"));
+    let none = dev.run(&["app", "set", "nowhere", "--idempotency-keys-max", "5", "-o", "json"]);
+    assert!(none.failed(3).contains(r#""outcome":"refused""#));
+}
+
+/// The client had a second parser of commands, which said other things than the server.
+#[test]
+fn what_is_wrong_in_a_document_the_server_says() {
+    let (_folder, dev) = shop();
+    let send =
+        |document: &str| dev.run_with(&["submit", "shop", "store-1", "--file", "-"], document);
+    let said = send(r#"{"events":[{"name":"X"},{"nam":"Y"}]}"#).failed(3);
+    assert!(said.contains("events[1].nam"), "{said}");
+    let said = send(r#"{"events":[{"name":"X","args":{"a":1,"a":2}}]}"#).failed(3);
+    assert!(said.contains("events[0].args.a"), "{said}");
+    let options = ["--if-offset", "3", "--proof", "-o", "json"];
+    let arguments = [&["submit", "shop", "store-1", "--file", "-"][..], &options].concat();
+    let proven = dev.run_with(&arguments, r#"{"if_offset":1,"events":[{"name":"X"}]}"#).ok();
+    assert!(proven.contains(r#""proof":{"offset":4,"#), "{proven}");
+}
+
+#[test]
 fn what_is_not_said_of_a_sequence_stays_as_it_is() {
     let (_folder, dev) = shop();
     let define = |more: &[&str]| {

@@ -127,7 +127,7 @@ fn wrong_arguments_end_with_2_before_any_server_is_asked() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("command.json");
-    std::fs::write(&file, r#"{"events":[{"nam":"X"}]}"#).unwrap();
+    std::fs::write(&file, r#"{"events":[{"name":"X"}]"#).unwrap();
     let complaint = run(&["submit", "shop", "store-1", "--file", file.to_str().unwrap()]);
     assert!(Ran::from(complaint).failed(2).contains("this is no command"));
     std::fs::write(&file, b"{\"events\": \xff}").unwrap();

@@ -22,9 +22,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_core::Stream;
-use seriatim_api as api;
-use seriatim_api::command_service_client::CommandServiceClient;
+use seriatim_api::grpc as api;
+use seriatim_api::grpc::command_service_client::CommandServiceClient;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -32,8 +33,8 @@ use tonic::transport::Channel;
 use tonic::{Status, Streaming};
 
 use self::outgoing::Outgoing;
-use crate::error::Error;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
+use crate::failure::Failure;
 use crate::key::Key;
 use crate::retry::{Dice, RetryPolicy};
 
@@ -59,7 +60,8 @@ pub(crate) struct Job {
     pub(crate) key: Key,
     /// When it is too late for the server to carry it out.
     pub(crate) deadline_ms: Option<u64>,
-    pub(crate) command: api::Command,
+    /// JSON.
+    pub(crate) command: Bytes,
 }
 
 /// A command that was taken. It is forgotten when this is dropped before its answer has come.

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_core::Stream;
-use seriatim_api as api;
+use seriatim_api::grpc as api;
 use tokio::sync::oneshot;
 
 use super::pipeline::Sending;
@@ -73,7 +73,7 @@ impl Said {
             client: changed(&mut self.client, client),
             key: Bytes::copy_from_slice(job.key.as_bytes()),
             deadline_ms: job.deadline_ms,
-            command: Some(job.command.clone()),
+            command_json: job.command.clone(),
         };
         api::StreamRequest { id, generation, request: Some(request) }
     }
@@ -105,7 +105,7 @@ mod tests {
     fn submit(shared: &Shared, workspace: &str) -> Key {
         let (app, workspace) = ("shop".to_owned(), workspace.to_owned());
         let key = Key::random();
-        let job = Job { key, deadline_ms: None, command: api::Command::default() };
+        let job = Job { key, deadline_ms: None, command: Bytes::new() };
         let target = Arc::new(Target { app, workspace });
         let job = (job, oneshot::channel().0);
         shared.lock().pipeline.submit(target, job, Instant::now());

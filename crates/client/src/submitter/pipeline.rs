@@ -25,8 +25,8 @@ use std::time::{Duration, Instant};
 use seriatim_planted::{self as planted, Bug};
 
 use super::verdict::{Verdict, given_up, judge};
-use crate::error::Error;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
+use crate::failure::Failure;
 use crate::retry::{Dice, RetryPolicy};
 
 /// How many commands are sent before the first of them is answered. It is more than a connection

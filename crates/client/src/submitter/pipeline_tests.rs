@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::pipeline::{GivenUp, IN_FLIGHT_FIRST, IN_FLIGHT_MAX, Pipeline, Target};
-use crate::error::Error;
-use crate::failure::{Failure, Outcome};
+use crate::error::{Error, Outcome};
+use crate::failure::Failure;
 use crate::retry::{Dice, RetryPolicy};
 
 const PATIENCE: Duration = Duration::from_secs(30);

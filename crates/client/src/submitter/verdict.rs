@@ -16,7 +16,8 @@
 //! | deadline, nothing under way | not written | unknown |
 //! | deadline, an attempt under way | unknown | unknown |
 
-use crate::failure::{Failure, Outcome};
+use crate::error::Outcome;
+use crate::failure::Failure;
 
 /// Codes that are found only after a command's key was looked up and not found, or found with
 /// another command. The order in which the server looks is part of its contract.

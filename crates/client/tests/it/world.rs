@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use seriatim_client::{
-    AppOptions, Client, Command, Event, Key, Numbering, RecordClass, RetryPolicy, SubmitError,
-    Workspace, next_text,
+    Client, Command, Event, NewApp, NewSequence, RecordClass, RetryPolicy, SubmitError, Workspace,
+    next_text,
 };
 use seriatim_node::{Node, Settings as NodeSettings, SystemClock, schema};
 use seriatim_server::{Server, Settings};
@@ -76,10 +76,11 @@ pub(crate) async fn turned_away(world: &World) -> SubmitError {
 /// The workspace `store-1` of the app `shop`, which has invoices.
 pub(crate) async fn shop(client: &Client) -> Workspace {
     let shop = client.app("shop");
-    shop.create(AppOptions { partitions: Some(2), ..Default::default() }).await.unwrap();
+    shop.create(NewApp { partitions: Some(2), ..Default::default() }).await.unwrap();
     shop.define_record("invoice", RecordClass::C).await.unwrap();
-    let yearly = Numbering::yearly("INV-{yyyy}-{n:06}");
-    shop.define_sequence("invoice", Numbering { utc_offset_minutes: 60, ..yearly }).await.unwrap();
+    let yearly = NewSequence::yearly("INV-{yyyy}-{n:06}");
+    let yearly = NewSequence { utc_offset: Some("+01:00".to_owned()), ..yearly };
+    shop.define_sequence("invoice", yearly).await.unwrap();
     shop.workspace("store-1")
 }
 
@@ -111,11 +112,16 @@ pub(crate) async fn all(workspace: &Workspace) -> Vec<Event> {
 
 /// The turns of events, in the order of their log. Each key is there once.
 pub(crate) fn turns(events: &[Event]) -> Vec<u64> {
-    let mut keys: BTreeMap<Key, u64> = BTreeMap::new();
+    let mut keys = BTreeMap::new();
     for event in events {
-        let key = event.origin.as_ref().unwrap().key;
+        let key = event.key.unwrap();
         let before = keys.insert(key, event.offset);
         assert_eq!(before, None, "{key} has made a second event");
     }
-    events.iter().map(|event| event.args["turn"].as_u64().unwrap()).collect()
+    events.iter().map(turn).collect()
+}
+
+/// The turn of an event.
+pub(crate) fn turn(event: &Event) -> u64 {
+    event.args.to_value()["turn"].as_u64().unwrap()
 }

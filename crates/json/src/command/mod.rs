@@ -10,7 +10,6 @@
 //! **Invariant:** a raw id that anything refers to is created in the same command, and a `$draw`
 //! repeats a number that the command draws.
 
-mod parts;
 mod raw_ids;
 mod templates;
 
@@ -22,13 +21,10 @@ use seriatim_types::{CommandChange, CommandEvent, Condition, NUMBER_MAX, Time};
 
 use crate::error::{Invalid, Problem, excerpt};
 use crate::node::{Node, Slot};
-use crate::path::Path;
 use crate::read::{Value, read_request};
 use crate::time;
 use raw_ids::RawIds;
 use templates::SourceHole;
-
-pub use parts::{ChangeParts, CommandParts, ConditionParts, EventParts, command_of_parts};
 
 /// What the body of a command says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,16 +43,12 @@ pub struct CommandBody {
 ///
 /// The body is not as the HTTP contract says, or holds more than the limits allow.
 pub fn command(body: &[u8]) -> Result<CommandBody, Invalid> {
-    read_document(&read_request(body)?, body.len())
-}
-
-/// Reads the tree of a command, of which so many bytes were sent.
-fn read_document(document: &Value<'_>, bytes: usize) -> Result<CommandBody, Invalid> {
-    let root = Node::root(document);
+    let document = read_request(body)?;
+    let root = Node::root(&document);
     let [events, if_offset, include_proof] =
         root.members(&["events", "if_offset", "include_proof"])?;
     let events = events.required()?;
-    let mut reader = CommandReader::new(RawIds::of(events.value), bytes);
+    let mut reader = CommandReader::new(RawIds::of(events.value), body.len());
     Ok(CommandBody {
         events: reader.events(&events)?,
         if_offset: if_offset.optional().map(|node| node.whole(OFFSETS)).transpose()?,
@@ -105,27 +97,16 @@ impl CommandReader {
         let items = node.items()?;
         let mut events = Vec::with_capacity(items.len().min(EVENTS_PER_COMMAND_MAX as usize));
         for event in items {
-            Self::check_room(&events, &event.path)?;
+            if events.len() == EVENTS_PER_COMMAND_MAX as usize {
+                return Err(event.invalid(too_many("events of a command", EVENTS_PER_COMMAND_MAX)));
+            }
             events.push(self.event(&event)?);
         }
-        self.check_events(&events, &node.path)?;
-        Ok(events)
-    }
-
-    /// Whether another event may follow.
-    fn check_room(events: &[CommandEvent], next: &Path<'_>) -> Result<(), Invalid> {
-        match events.len() < EVENTS_PER_COMMAND_MAX as usize {
-            true => Ok(()),
-            false => Err(next.invalid(too_many("events of a command", EVENTS_PER_COMMAND_MAX))),
-        }
-    }
-
-    /// Whether these may be all events.
-    fn check_events(&mut self, events: &[CommandEvent], path: &Path<'_>) -> Result<(), Invalid> {
         if events.is_empty() {
-            return Err(path.invalid(Problem::NoEvents));
+            return Err(node.invalid(Problem::NoEvents));
         }
-        self.check_draws()
+        self.check_draws()?;
+        Ok(events)
     }
 
     fn event(&mut self, node: &Node<'_>) -> Result<CommandEvent, Invalid> {

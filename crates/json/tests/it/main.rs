@@ -13,7 +13,7 @@ mod commands;
 mod corpus;
 mod definitions;
 mod documents;
+mod fingerprints;
 mod fuzz;
 mod limits;
 mod orders;
-mod parts;

@@ -1,9 +1,10 @@
 //! Commands and their receipts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
+use std::time::{Duration, SystemTime};
 
-use seriatim::{Number, parse_key, random_key};
+use seriatim::{Command, Number, Refusal, WriteError, next, parse_key, random_key};
 use seriatim_merkle::verify_inclusion;
 
 use crate::world::{ORDER, block_on, in_memory, key, orders};
@@ -41,6 +42,39 @@ fn a_repeated_command_is_answered_with_an_equal_receipt_and_says_so() {
     assert_eq!(store.head().unwrap().size, 1);
     let other = store.submit("till-5", key(1), ORDER).unwrap();
     assert!(!other.is_replayed, "a key is its client's own");
+}
+
+#[test]
+fn a_command_that_was_put_together_is_the_one_that_its_json_says() {
+    let (_seriatim, store) = in_memory();
+    let fields = || serde_json::json!({"no": next("ticket")});
+    let built = || Command::new("A").create(1, "order", fields()).then("B").draw("ticket");
+    let json = r#"{"events":[{"name":"A","changes":[{"create":{"id":1,"kind":"order",
+        "fields":{"no":{"$next":"ticket"}}}}]},
+        {"name":"B","changes":[{"draw":{"sequence":"ticket"}}]}]}"#;
+    let first = store.submit("till-4", key(1), built()).unwrap();
+    let again = store.submit("till-4", key(1), json).unwrap();
+    assert_eq!((again.is_replayed, &again.receipt), (true, &first.receipt));
+    let document = Command::from_json(json).unwrap().if_offset(2);
+    let third = store.submit("till-4", key(2), document).unwrap();
+    assert_eq!(third.receipt.first_offset.get(), 3);
+    let odd = Command::new("A").args(BTreeMap::from([(vec![1], 2)]));
+    let refused = store.submit("till-4", key(3), odd).unwrap_err();
+    assert!(
+        matches!(refused, WriteError::Refused(Refusal::InvalidArgument { ref field, .. }) if field == "args")
+    );
+}
+
+#[test]
+fn a_command_is_not_carried_out_after_its_deadline() {
+    let (_seriatim, store) = in_memory();
+    let late = Command::new("A").deadline(SystemTime::UNIX_EPOCH + Duration::from_secs(1));
+    let error = store.submit("till-4", key(1), late).unwrap_err();
+    assert!(matches!(error, WriteError::NotWritten(_)), "{error:?}");
+    assert_eq!(error.code(), "DEADLINE_EXCEEDED");
+    assert_eq!(store.head().unwrap().size, 0);
+    let soon = Command::new("A").deadline(SystemTime::now() + Duration::from_secs(3600));
+    assert!(!store.submit("till-4", key(1), soon).unwrap().is_replayed);
 }
 
 #[test]

@@ -1,22 +1,21 @@
-//! `CommandService`: commands and their receipts.
+//! `CommandService`: commands, one at a time or many in flight.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seriatim_api as proto;
-use seriatim_api::command_service_server::CommandService;
+use seriatim_api::grpc as proto;
+use seriatim_api::grpc::command_service_server::CommandService;
+use seriatim_json::write;
 use seriatim_types::Time;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::reads::read_message;
+use super::read;
 use super::stream::SubmitStream;
 use super::timeout::timeout;
-use super::{read, write};
 use crate::asked::{name, workspace};
-use crate::commands::{Target, carry_out, command, counted};
+use crate::commands::{Carried, Target, carry_out, command, counted};
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::reads;
 
 /// The service.
 pub(super) struct Commands(pub(super) Arc<Context>);
@@ -36,13 +35,13 @@ impl CommandService for Commands {
             let asked = request.into_inner();
             let (app, workspace) = (name("app", &asked.app)?, workspace(&asked.workspace)?);
             let (key, client) = (read::key(&asked.key)?, read::client(&asked.client)?);
-            let body = read::command(asked.command.as_ref())?;
+            let body = read::command(&asked.command_json)?;
             let target = Target::of(&self.0, app, workspace)?;
             let command = command(&target, client, key, deadline, body);
             carry_out(&self.0, target, command).await
         };
         let carried = counted(&self.0, began, answered.await)?;
-        Ok(Response::new(write::carried(carried)))
+        Ok(Response::new(submitted(&carried)))
     }
 
     async fn submit_stream(
@@ -52,16 +51,13 @@ impl CommandService for Commands {
         let permit = self.0.begin_stream().map_err(ApiError::of_write)?;
         Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner(), permit)))
     }
+}
 
-    async fn get_receipt(
-        &self,
-        request: Request<proto::GetReceiptRequest>,
-    ) -> Result<Response<proto::SubmitResponse>, Status> {
-        let proto::GetReceiptRequest { asked, client, key } = request.into_inner();
-        let asked = read::asked(&self.0, asked)?;
-        let (client, key) = (read::client(&client)?, read::key(&key)?);
-        read_message(&self.0, reads::receipt(asked, client, key).await?.map(write::carried))
-    }
+/// The answer to a command that was carried out.
+pub(super) fn submitted(carried: &Carried) -> proto::SubmitResponse {
+    let Carried { app, workspace, partition, receipt, is_replayed } = carried;
+    let receipt_json = write::receipt(receipt, app, workspace, *partition).into();
+    proto::SubmitResponse { replayed: *is_replayed, receipt_json }
 }
 
 impl Commands {

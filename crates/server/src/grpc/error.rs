@@ -3,7 +3,7 @@
 //! ```text
 //!  grpc-status, grpc-message        for everybody
 //!  grpc-status-details-bin          google.rpc.Status
-//!    ├─ seriatim.v1.Error           code, outcome, facts: the whole error
+//!    ├─ seriatim.v1.Error           the whole error, as the body over HTTP
 //!    ├─ google.rpc.ErrorInfo        for clients that know nothing of Seriatim
 //!    └─ google.rpc.RetryInfo        when it is known how long to wait
 //! ```
@@ -13,8 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use prost::Message;
 use seriatim_api::code::ErrorCode;
-use seriatim_api::rpc::{self, Any, ErrorInfo, RetryInfo};
-use seriatim_api::{Error, Outcome as OutcomeWord};
+use seriatim_api::grpc::rpc::{self, Any, ErrorInfo, RetryInfo};
+use seriatim_api::grpc::{Error, Outcome as OutcomeWord};
 use seriatim_json::write::{self, Fact};
 use seriatim_node::Written;
 use tonic::metadata::MetadataMap;
@@ -24,9 +24,10 @@ use super::MESSAGE_BYTES_MAX;
 use crate::error::ApiError;
 use crate::memory_budget::rate_limited;
 
-/// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, and
-/// facts that are longer are left out: what an entity or a record is now can be read by its key.
-const MESSAGE_CHARS_MAX: usize = 500;
+/// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, which
+/// stands in it four times, and facts that are longer are left out: what an entity or a record is now
+/// can be read by its key.
+const STATUS_MESSAGE_BYTES_MAX: usize = 768;
 const FACTS_BYTES_MAX: usize = 3 * 1024;
 
 const DOMAIN: &str = "seriatim";
@@ -55,9 +56,7 @@ pub(super) fn status_of(code: Code, error: ApiError, metadata: MetadataMap) -> S
 }
 
 fn shortened(mut error: ApiError) -> ApiError {
-    if let Some((end, _)) = error.message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        error.message.truncate(end);
-    }
+    error.message.truncate(error.message.floor_char_boundary(STATUS_MESSAGE_BYTES_MAX));
     let is_long = |error: &ApiError| write::facts(&error.facts).len() > FACTS_BYTES_MAX;
     if is_long(&error) {
         error.facts.retain(|(name, _)| *name != "current_value");
@@ -68,7 +67,7 @@ fn shortened(mut error: ApiError) -> ApiError {
     error
 }
 
-/// The error as a message of its own, which can hold any facts.
+/// The error as a message of its own, which can hold any body.
 pub(super) fn message(error: ApiError) -> Error {
     let outcome = match error.outcome {
         None => OutcomeWord::Unspecified,
@@ -76,14 +75,13 @@ pub(super) fn message(error: ApiError) -> Error {
         Some(Written::NotWritten) => OutcomeWord::NotWritten,
         Some(Written::Unknown) => OutcomeWord::Unknown,
     };
-    let help = vec![("help", Fact::Text(error.code.help().to_owned()))];
     Error {
+        body_json: error.body().into(),
         code: error.code.as_str().to_owned(),
         message: error.message,
         retryable: error.is_retryable,
         outcome: outcome.into(),
         retry_after_ms: error.retry_after.map_or(0, milliseconds),
-        facts_json: write::facts(&[error.facts, help].concat()).into(),
     }
 }
 

@@ -20,7 +20,6 @@ use super::timed::Timed;
 use super::timeout::timeout;
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::refusals::late;
 
 /// A command has its own end in time, and says for certain whether it was written.
 const SUBMIT: &str = "/Submit";
@@ -29,7 +28,7 @@ const SUBMIT: &str = "/Submit";
 const STREAMS: [&str; 2] = ["/SubmitStream", "/ServerReflectionInfo"];
 
 /// With what the names of methods begin that write something.
-const WRITES: [&str; 4] = ["Create", "Declare", "Define", "Submit"];
+const WRITES: &str = "Submit";
 
 /// Lets gRPC through, and explains what the framework has refused.
 pub(super) async fn guard(
@@ -57,7 +56,7 @@ pub(super) async fn guard(
         // The answer of a stream begins at once, and its caller ends it when it likes.
         Some(within) => match tokio::time::timeout(within, answered).await {
             Ok(response) => response,
-            Err(_) => return refused(&path, given_up(&path, within)),
+            Err(_) => return refused(&path, given_up(within)),
         },
     };
     match Status::from_header_map(response.headers()) {
@@ -74,10 +73,10 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
-/// The caller waits no longer. A read can be asked again; what came of a definition is not known.
-fn given_up(path: &str, within: Duration) -> ApiError {
-    let message = format!("not answered within {} ms, as was asked for", within.as_millis());
-    if is_write(path) { late(message) } else { ApiError::unsent(message) }
+/// The caller waits no longer, and can ask again: commands have an end in time of their own.
+fn given_up(within: Duration) -> ApiError {
+    let within = within.as_millis();
+    ApiError::unsent(format!("not answered within {within} ms, as was asked for"))
 }
 
 /// There is no such method.
@@ -97,7 +96,7 @@ fn told(path: &str, error: ApiError) -> ApiError {
 
 fn is_write(path: &str) -> bool {
     let method = path.rsplit('/').next().unwrap_or_default();
-    WRITES.iter().any(|verb| method.starts_with(verb))
+    method.starts_with(WRITES)
 }
 
 fn explained(path: &str, status: Status) -> Response {

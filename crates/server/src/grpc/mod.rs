@@ -1,28 +1,27 @@
-//! The services of `seriatim.v1`, beside HTTP on the same port.
+//! The services of `seriatim.v1`, beside HTTP on the same port: what streams.
 //!
 //! ```text
-//!  HTTP/2 ─► guard ─┬─► apps, partitions ─┐
-//!                   ├─► commands, stream ─┼─► what HTTP calls too ─► node
-//!                   └─► reads ────────────┘
-//!         ◄── messages, or a status with the error that HTTP would have had in its body
+//!  HTTP/2 ─► guard ─┬─► commands, stream ─┬─► what HTTP calls too ─► node
+//!                   └─► reads: subscribe ─┘
+//!         ◄── the documents of HTTP in messages, or a status with the body of an error
 //! ```
 //!
-//! **Invariant:** a method does what its endpoint over HTTP does, and says the same of it: the
-//! same checks, limits, codes and facts. What differs is only how it is written.
+//! **Invariant:** a command is read by the parser that reads it over HTTP, and receipts, events and
+//! errors are the bytes that HTTP would have had as bodies. What differs is only the frame.
+//!
+//! **Deliberately absent:** everything that does not stream. HTTP/JSON is the whole API; see
+//! `docs/decisions/2026-11-20-http-is-the-api.md`.
 
-mod apps;
 mod commands;
 mod error;
 mod guard;
 mod health;
 mod partition_queue;
-mod partitions;
 mod read;
 mod reads;
 mod stream;
 mod timed;
 mod timeout;
-mod write;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -31,10 +30,8 @@ use axum::Router;
 use axum::extract::Request;
 use axum::middleware;
 use axum::response::IntoResponse;
-use seriatim_api::app_service_server::{self, AppServiceServer};
-use seriatim_api::command_service_server::{self, CommandServiceServer};
-use seriatim_api::partition_service_server::{self, PartitionServiceServer};
-use seriatim_api::read_service_server::{self, ReadServiceServer};
+use seriatim_api::grpc::command_service_server::{self, CommandServiceServer};
+use seriatim_api::grpc::read_service_server::{self, ReadServiceServer};
 use seriatim_types::limits::COMMAND_BYTES_MAX;
 use tonic::codegen::Service;
 use tonic::server::NamedService;
@@ -50,30 +47,21 @@ pub(crate) use guard::{is_grpc, refused, unknown};
 const MESSAGE_BYTES_MAX: usize = 2 * COMMAND_BYTES_MAX as usize;
 
 /// The services whose health can be asked for. The empty name is the server as a whole.
-const SERVICES: [&str; 5] = [
-    "",
-    app_service_server::SERVICE_NAME,
-    command_service_server::SERVICE_NAME,
-    read_service_server::SERVICE_NAME,
-    partition_service_server::SERVICE_NAME,
-];
+const SERVICES: [&str; 3] =
+    ["", command_service_server::SERVICE_NAME, read_service_server::SERVICE_NAME];
 
 /// All services.
 pub(crate) fn router(context: &Arc<Context>) -> Router<Arc<Context>> {
-    let apps = AppServiceServer::new(apps::Apps(context.clone()));
     let commands = CommandServiceServer::new(commands::Commands(context.clone()));
     let reads = ReadServiceServer::new(reads::Reads(context.clone()));
-    let partitions = PartitionServiceServer::new(partitions::Partitions(context.clone()));
     let described = || {
         Builder::configure()
-            .register_encoded_file_descriptor_set(seriatim_api::DESCRIPTION)
+            .register_encoded_file_descriptor_set(seriatim_api::grpc::DESCRIPTION)
             .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
     };
     Router::new()
-        .merge(of(apps.max_decoding_message_size(MESSAGE_BYTES_MAX)))
         .merge(of(commands.max_decoding_message_size(MESSAGE_BYTES_MAX)))
         .merge(of(reads.max_decoding_message_size(MESSAGE_BYTES_MAX)))
-        .merge(of(partitions.max_decoding_message_size(MESSAGE_BYTES_MAX)))
         .merge(of(HealthServer::new(health::Health(context.clone()))))
         .merge(of(described().build_v1().expect("the descriptions are our own")))
         .merge(of(described().build_v1alpha().expect("the descriptions are our own")))

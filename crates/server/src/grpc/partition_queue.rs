@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seriatim_api::StreamResponse;
+use seriatim_api::grpc::StreamResponse;
 use seriatim_node::PartitionOrder;
 use seriatim_types::PartitionRef;
 
@@ -38,7 +38,6 @@ pub(super) struct Waiting {
     pub(super) bytes: usize,
 }
 
-#[expect(clippy::large_enum_variant, reason = "a box for every answer costs more than the room")]
 enum InFlight {
     Waiting(Waiting),
     Answered(StreamResponse),

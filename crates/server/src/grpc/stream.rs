@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Instant;
 
-use seriatim_api as proto;
+use seriatim_api::grpc as proto;
 use seriatim_core::CommandOutcome;
 use seriatim_node::{Reply, StreamOrder, Written};
 use seriatim_types::ClientId;
@@ -34,8 +34,9 @@ use tokio::time::Sleep;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Status, Streaming};
 
+use super::commands::submitted;
 use super::partition_queue::{PartitionQueue, Waiting};
-use super::{error, read, write};
+use super::{error, read};
 use crate::asked::{name, workspace};
 use crate::commands::{
     Carried, Look, Settled, Target, command, counted, settle, unanswered, unread,
@@ -264,7 +265,7 @@ impl SubmitStream {
             Some(client) => client.clone(),
             None => self.last.client_id.insert(read::client(&self.last.client)?).clone(),
         };
-        let body = read::command(request.command.as_ref())?;
+        let body = read::command(&request.command_json)?;
         let include_proof = body.include_proof;
         let command = command(target, client, key, deadline, body);
         let bytes = command.held_bytes();
@@ -383,7 +384,7 @@ fn answer(
 ) -> proto::StreamResponse {
     use proto::stream_response::Outcome as Told;
     let outcome = match counted(context, since, answered) {
-        Ok(carried) => Told::Done(write::carried(carried)),
+        Ok(carried) => Told::Done(submitted(&carried)),
         Err(error) => Told::Error(error::message(error)),
     };
     proto::StreamResponse { id, outcome: Some(outcome) }

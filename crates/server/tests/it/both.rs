@@ -1,10 +1,7 @@
-//! The same over HTTP and over gRPC: what is answered, what is refused, and why.
+//! The same over HTTP and over gRPC, byte for byte: what is answered, what is refused, and why.
 
 use serde_json::{Value, json};
-use seriatim_api::{
-    App, CreateAppRequest, DefineSequenceRequest, GetHeadRequest, ListAppsRequest, Range,
-    SequenceDefinition, SubmitRequest,
-};
+use seriatim_api::grpc::{SubmitRequest, SubscribeRequest};
 use seriatim_node::Settings as NodeSettings;
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault};
@@ -12,11 +9,10 @@ use seriatim_types::PartitionOffset;
 use tonic::Code;
 
 use crate::failures::{Gate, Way};
-use crate::grpc::{Grpc, asked, error, failed, receipt, request, retry_after_ms, with_ms};
+use crate::grpc::{Grpc, failed, partition_log, request, retry_after_ms, workspace_log};
 use crate::world::{NOTED, World, changes, json, key};
 
-/// Commands that are carried out. Their members are in the order in which messages have them,
-/// because the order of draws is a part of a command.
+/// Commands that are carried out.
 const GOOD: &[&str] = &[
     NOTED,
     r#"{"events":[{"name":"A"},{"name":"B","args":{"x":[1,2.50,"ü"]}}],"include_proof":true}"#,
@@ -99,9 +95,9 @@ const REFUSED: &[(&str, Code, &str)] = &[
     (r#"{"events":[{"name":"A"}],"if_offset":2}"#, Code::Aborted, "OFFSET_MISMATCH"),
 ];
 
-fn of_grpc(grpc: &Grpc<'_>, number: u64, body: &str) -> (bool, Value) {
+fn of_grpc(grpc: &Grpc<'_>, number: u64, body: &str) -> (bool, Vec<u8>) {
     let done = grpc.command(number, body).unwrap();
-    (done.replayed, receipt(&done.receipt.unwrap()))
+    (done.replayed, done.receipt_json.into())
 }
 
 #[test]
@@ -111,22 +107,17 @@ fn a_command_sent_over_one_protocol_is_a_replay_over_the_other() {
     for (number, body) in (10..).step_by(2).zip(GOOD) {
         let over_http = world.command(number, body);
         assert_eq!(over_http.header("idempotent-replayed"), Some("false"), "{}", over_http.text());
-        let over_http = with_ms(json(&over_http));
-        assert_eq!(of_grpc(&grpc, number, body), (true, over_http), "{body}");
+        assert_eq!(of_grpc(&grpc, number, body), (true, over_http.body), "{body}");
     }
-    let body = NOTED;
-    let (replayed, over_grpc) = of_grpc(&grpc, 100, body);
-    assert!(!replayed);
-    let again = world.command(100, body);
-    assert_eq!(again.header("idempotent-replayed"), Some("true"));
-    assert_eq!(with_ms(json(&again)), over_grpc);
-    let get = seriatim_api::GetReceiptRequest {
-        asked: asked("store-1"),
-        client: "pos-4".to_owned(),
-        key: crate::grpc::key(100).into(),
-    };
-    let found = grpc.wait(grpc.commands().get_receipt(get)).unwrap();
-    assert_eq!((found.replayed, receipt(&found.receipt.unwrap())), (true, over_grpc));
+    for (number, body) in [(100, NOTED), (101, GOOD[1])] {
+        let (replayed, over_grpc) = of_grpc(&grpc, number, body);
+        assert!(!replayed);
+        let again = world.command(number, body);
+        assert_eq!(again.header("idempotent-replayed"), Some("true"));
+        assert_eq!(again.body, over_grpc);
+        let found = world.read("store-1", &format!("receipts/pos-4/{}", key(number)));
+        assert_eq!(found.body == over_grpc, body == NOTED, "a proof is only for who asks for it");
+    }
 }
 
 #[test]
@@ -143,7 +134,7 @@ fn a_client_is_counted_in_characters() {
 
         let again = SubmitRequest { client: client.clone(), ..request("store-1", number, NOTED) };
         let again = grpc.submit(again).unwrap();
-        assert_eq!(receipt(&again.receipt.unwrap()), with_ms(json(&over_http)));
+        assert_eq!(again.receipt_json, over_http.body);
         assert!(again.replayed);
 
         let found = world.read("store-1", &format!("receipts/{escaped}/{}", key(number)));
@@ -222,70 +213,38 @@ fn a_full_window_of_keys_is_a_matter_of_time_over_both() {
     assert_eq!(full["outcome"], "not_written");
 }
 
-/// Reads that find nothing, over both.
 #[test]
-fn reads_fail_alike() {
+fn a_log_that_cannot_be_followed_is_told_alike() {
     let world = World::used_shop();
     let grpc = world.grpc();
-    let mut reads = grpc.reads();
-    let id = seriatim_api::GetRecordRequest { asked: asked("store-1"), id: 300_000 };
-    let none = failed(grpc.wait(reads.get_record(id)), Code::NotFound, "RECORD_NOT_FOUND");
-    assert_eq!(none, json(&world.read("store-1", "records/300000")));
-    let key_asked =
-        seriatim_api::GetEntityRequest { asked: asked("store-1"), key: "no".to_owned() };
-    let none = failed(grpc.wait(reads.get_entity(key_asked)), Code::NotFound, "NOT_FOUND");
-    assert_eq!(none, json(&world.read("store-1", "entities/no")));
-    let mut later = asked("store-1").unwrap();
-    (later.min_offset, later.wait_ms) = (9, Some(0));
-    let head = seriatim_api::GetHeadRequest { asked: Some(later) };
-    let not_yet = failed(grpc.wait(reads.get_head(head)), Code::DeadlineExceeded, "NOT_YET");
-    assert_eq!(not_yet, json(&world.read("store-1", "head?min_offset=9&wait_ms=0")));
-    let records = seriatim_api::ListRecordsRequest {
-        asked: asked("store-1"),
-        kind: "none".to_owned(),
-        ..Default::default()
-    };
-    let unknown =
-        failed(grpc.wait(reads.list_records(records)), Code::InvalidArgument, "UNKNOWN_KIND");
-    assert_eq!(unknown, json(&world.read("store-1", "records?kind=none")));
-    let proof = seriatim_api::GetProofRequest { asked: asked("store-1"), offset: 1, size: 99 };
-    let too_far =
-        failed(grpc.wait(reads.get_proof(proof)), Code::InvalidArgument, "INVALID_ARGUMENT");
-    assert_eq!(too_far, json(&world.read("store-1", "proofs/1?size=99")));
-    let receipt = seriatim_api::GetReceiptRequest {
-        asked: asked("store-1"),
-        client: "pos-4".to_owned(),
-        key: crate::grpc::key(77).into(),
-    };
-    let none = failed(grpc.wait(grpc.commands().get_receipt(receipt)), Code::NotFound, "NOT_FOUND");
-    assert_eq!(none, json(&world.read("store-1", &format!("receipts/pos-4/{}", key(77)))));
-    let app = seriatim_api::GetAppRequest { app: "none".to_owned() };
-    let none = failed(grpc.wait(grpc.apps().get_app(app)), Code::NotFound, "APP_NOT_FOUND");
-    assert_eq!(none, json(&world.get("/v1/apps/none")));
-    let restart = seriatim_api::RestartPartitionRequest { app: "shop".to_owned(), partition: 7 };
-    let none = grpc.wait(grpc.partitions().restart_partition(restart));
-    assert_eq!(error(&none.unwrap_err()), json(&world.post("/v1/partitions/shop/7/restart", "")));
-}
-
-#[test]
-fn definitions_are_refused_alike() {
-    let world = World::shop();
-    let grpc = world.grpc();
-    let mut apps = grpc.apps();
-    let sequence = SequenceDefinition {
-        name: "ticket".to_owned(),
-        ranges: vec![Range { first: 1, last: 9 }],
-        ..SequenceDefinition::default()
-    };
-    let define = DefineSequenceRequest { app: "shop".to_owned(), sequence: Some(sequence) };
-    let conflict = grpc.wait(apps.define_sequence(define));
-    let conflict = failed(conflict, Code::FailedPrecondition, "DEFINITION_CONFLICT");
-    let path = "/v1/apps/shop/sequences/ticket";
-    assert_eq!(conflict, json(&world.put(path, r#"{"ranges":[[1,9]]}"#)));
-    let app = App { name: "system".to_owned(), ..App::default() };
-    let denied = grpc.wait(apps.create_app(CreateAppRequest { app: Some(app) }));
-    let denied = failed(denied, Code::PermissionDenied, "PERMISSION_DENIED");
-    assert_eq!(denied, json(&world.post("/v1/apps", r#"{"name":"system"}"#)));
+    let stream = [("Accept", "text/event-stream")];
+    let follow = |log, from| grpc.wait(grpc.reads().subscribe(SubscribeRequest { log, from }));
+    let nowhere = "/v1/apps/shop/workspaces/1099511627999/events";
+    let no_id = follow(workspace_log("1099511627999"), 1);
+    let no_id = failed(no_id, Code::InvalidArgument, "INVALID_ARGUMENT");
+    assert_eq!(no_id, json(&world.send("GET", nowhere, &stream, "")));
+    let mut elsewhere = workspace_log("store-1").unwrap();
+    elsewhere.app = "none".to_owned();
+    let none = failed(follow(Some(elsewhere), 1), Code::NotFound, "APP_NOT_FOUND");
+    assert_eq!(
+        none,
+        json(&world.send("GET", "/v1/apps/none/workspaces/store-1/events", &stream, ""))
+    );
+    let none = failed(follow(partition_log(77), 1), Code::NotFound, "NOT_FOUND");
+    assert_eq!(none, json(&world.get("/v1/apps/shop/partitions/77/events")));
+    let events = "/v1/apps/shop/workspaces/store-1/events?from=9007199254740992";
+    let too_far = follow(workspace_log("store-1"), 1 << 53);
+    let too_far = failed(too_far, Code::InvalidArgument, "INVALID_ARGUMENT");
+    assert_eq!(too_far, json(&world.send("GET", events, &stream, "")));
+    for (log, field) in
+        [(None, "app"), (workspace_log(""), "workspace"), (partition_log(1 << 16), "partition")]
+    {
+        let wrong = failed(follow(log, 1), Code::InvalidArgument, "INVALID_ARGUMENT");
+        assert_eq!(wrong["field"], field);
+    }
+    let nothing = seriatim_api::grpc::Log { app: "shop".to_owned(), log: None };
+    let wrong = failed(follow(Some(nothing), 1), Code::InvalidArgument, "INVALID_ARGUMENT");
+    assert_eq!(wrong["field"], "log");
 }
 
 #[test]
@@ -306,9 +265,9 @@ fn a_server_that_is_busy_or_broken_says_so_alike() {
     let stopped = failed(grpc.command(3, NOTED), Code::Unavailable, "PARTITION_STOPPED");
     assert_eq!(stopped, json(&world.command(3, NOTED)));
     assert_eq!(stopped["outcome"], "not_written");
-    let head = GetHeadRequest { asked: asked("store-1") };
-    let unread =
-        failed(grpc.wait(grpc.reads().get_head(head)), Code::Unavailable, "PARTITION_STOPPED");
+    let follow = SubscribeRequest { log: workspace_log("store-1"), from: 1 };
+    let unread = grpc.wait(grpc.reads().subscribe(follow));
+    let unread = failed(unread, Code::Unavailable, "PARTITION_STOPPED");
     assert_eq!(unread, json(&world.read("store-1", "head")));
 }
 
@@ -322,7 +281,8 @@ fn a_server_that_reads_its_logs_is_busy_alike() {
     let busy = failed(answer, Code::Unavailable, "BUSY");
     assert_eq!(busy["reason"], "actualizing");
     assert_eq!(busy, json(&world.command(1, NOTED)));
-    let apps = grpc.wait(grpc.apps().list_apps(ListAppsRequest {}));
-    assert_eq!(failed(apps, Code::Unavailable, "BUSY"), json(&world.get("/v1/apps")));
+    let follow = SubscribeRequest { log: partition_log(0), from: 1 };
+    let follow = grpc.wait(grpc.reads().subscribe(follow));
+    assert_eq!(failed(follow, Code::Unavailable, "BUSY"), json(&world.get("/v1/apps")));
     gate.set(Way::Free);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
-use seriatim_api::{CreateAppRequest, ListAppsRequest};
+use seriatim_api::grpc::SubscribeRequest;
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::memory::MemoryStore;
@@ -13,9 +13,9 @@ use seriatim_testkit::HttpAnswer;
 use tonic::Code;
 use tonic::transport::Endpoint;
 
-use crate::grpc::{Grpc, failed};
+use crate::grpc::{Grpc, failed, workspace_log};
 use crate::raw::Raw;
-use crate::world::{World, error};
+use crate::world::{NOTED, World, error};
 
 const APP: &str = r#"{"name":"evil","partitions":1}"#;
 
@@ -158,14 +158,13 @@ fn the_same_holds_over_http_2_and_grpc() {
         Grpc { runtime: &world.runtime, channel }
     };
     let evil = channel("evil.example");
-    let listed = evil.wait(evil.apps().list_apps(ListAppsRequest {}));
-    let denied = failed(listed, Code::PermissionDenied, "PERMISSION_DENIED");
+    let follow = || SubscribeRequest { log: workspace_log("store-1"), from: 1 };
+    let followed = evil.wait(evil.reads().subscribe(follow()));
+    let denied = failed(followed, Code::PermissionDenied, "PERMISSION_DENIED");
     assert!(denied["outcome"].is_null(), "{denied}");
-    let app = seriatim_api::App { name: "evil".to_owned(), ..Default::default() };
-    let made = evil.wait(evil.apps().create_app(CreateAppRequest { app: Some(app) }));
-    let denied = failed(made, Code::PermissionDenied, "PERMISSION_DENIED");
+    let denied = failed(evil.command(1, NOTED), Code::PermissionDenied, "PERMISSION_DENIED");
     assert_eq!(denied["outcome"], "refused");
     let good = channel("localhost:7600");
-    assert!(good.wait(good.apps().list_apps(ListAppsRequest {})).is_ok());
+    failed(good.wait(good.reads().subscribe(follow())), Code::NotFound, "APP_NOT_FOUND");
     assert_eq!(apps(&world), json!([]));
 }

@@ -9,10 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use prost::Message;
-use seriatim_api::{
-    App, CreateAppRequest, DefineSequenceRequest, GetProofRequest, ListEventsRequest, Log, Range,
-    SequenceDefinition, StreamRequest, log,
-};
+use seriatim_api::grpc::StreamRequest;
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::Dice;
@@ -20,8 +17,9 @@ use seriatim_storage::memory::MemoryStore;
 use seriatim_testkit::{HttpClient, request};
 use seriatim_types::{PartitionOffset, PartitionRef};
 use tonic::Code;
+use tonic_health::pb::HealthCheckRequest;
 
-use crate::grpc::{asked, request as message};
+use crate::grpc::request as message;
 use crate::raw::{Raw, framed};
 use crate::world::{NOTED, World, json, key};
 
@@ -157,25 +155,13 @@ fn no_bytes_over_http_bring_the_server_down_or_leave_a_trace() {
 
 fn grpc_requests(number: u64) -> Vec<(&'static str, Vec<u8>)> {
     let submit = "/seriatim.v1.CommandService/Submit";
-    let app = App { name: "shop".to_owned(), partitions: 2, ..App::default() };
-    let sequence = SequenceDefinition {
-        name: "fuzz".to_owned(),
-        ranges: vec![Range { first: 1, last: 99 }],
-        ..SequenceDefinition::default()
-    };
-    let define = DefineSequenceRequest { app: "shop".to_owned(), sequence: Some(sequence) };
-    let workspace = Some(log::Log::Workspace("store-1".to_owned()));
-    let log = Some(Log { app: "shop".to_owned(), log: workspace });
-    let list = ListEventsRequest { log, from: 1, limit: 10, ..ListEventsRequest::default() };
-    let proof = GetProofRequest { asked: asked("store-1"), offset: 1, size: 1 };
-    let create = CreateAppRequest { app: Some(app) };
+    let health = HealthCheckRequest { service: "seriatim.v1.CommandService".to_owned() };
     vec![
         (submit, message("store-1", number, NOTED).encode_to_vec()),
         (submit, message("store-1", number, RICH).encode_to_vec()),
-        ("/seriatim.v1.AppService/CreateApp", create.encode_to_vec()),
-        ("/seriatim.v1.AppService/DefineSequence", define.encode_to_vec()),
-        ("/seriatim.v1.ReadService/ListEvents", list.encode_to_vec()),
-        ("/seriatim.v1.ReadService/GetProof", proof.encode_to_vec()),
+        (submit, message("store-2", number, RICH).encode_to_vec()),
+        ("/grpc.health.v1.Health/Check", health.encode_to_vec()),
+        ("/seriatim.v1.ReadService/GetHead", Vec::new()),
     ]
 }
 

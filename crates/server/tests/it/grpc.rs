@@ -1,18 +1,12 @@
-//! What tests say to a server over gRPC: the commands that they send over HTTP, as messages.
+//! What tests say to a server over gRPC.
 
 use std::future::Future;
 
 use prost::Message;
-use serde_json::{Map, Value, json};
-use seriatim_api::app_service_client::AppServiceClient;
-use seriatim_api::command_service_client::CommandServiceClient;
-use seriatim_api::partition_service_client::PartitionServiceClient;
-use seriatim_api::read_service_client::ReadServiceClient;
-use seriatim_api::rpc;
-use seriatim_api::{
-    Change, Command, Condition, Create, Delete, Draw, Error, EventInput, Outcome, Proof, Receipt,
-    Set, SubmitRequest, SubmitResponse, Unset, Update, WorkspaceAsked, change, condition,
-};
+use serde_json::{Value, json};
+use seriatim_api::grpc::command_service_client::CommandServiceClient;
+use seriatim_api::grpc::read_service_client::ReadServiceClient;
+use seriatim_api::grpc::{Error, Log, Outcome, SubmitRequest, SubmitResponse, log, rpc};
 use tokio::runtime::Runtime;
 use tonic::transport::Channel;
 use tonic::{Code, Response, Status};
@@ -24,20 +18,12 @@ pub(crate) struct Grpc<'w> {
 }
 
 impl Grpc<'_> {
-    pub(crate) fn apps(&self) -> AppServiceClient<Channel> {
-        AppServiceClient::new(self.channel.clone())
-    }
-
     pub(crate) fn commands(&self) -> CommandServiceClient<Channel> {
         CommandServiceClient::new(self.channel.clone()).max_encoding_message_size(usize::MAX)
     }
 
     pub(crate) fn reads(&self) -> ReadServiceClient<Channel> {
         ReadServiceClient::new(self.channel.clone())
-    }
-
-    pub(crate) fn partitions(&self) -> PartitionServiceClient<Channel> {
-        PartitionServiceClient::new(self.channel.clone())
     }
 
     pub(crate) fn wait<T>(
@@ -57,11 +43,6 @@ impl Grpc<'_> {
     }
 }
 
-pub(crate) fn asked(workspace: &str) -> Option<WorkspaceAsked> {
-    let (app, workspace) = ("shop".to_owned(), workspace.to_owned());
-    Some(WorkspaceAsked { app, workspace, ..WorkspaceAsked::default() })
-}
-
 /// The request that sends a body of HTTP.
 pub(crate) fn request(workspace: &str, number: u64, body: &str) -> SubmitRequest {
     SubmitRequest {
@@ -70,7 +51,7 @@ pub(crate) fn request(workspace: &str, number: u64, body: &str) -> SubmitRequest
         client: "pos-4".to_owned(),
         key: key(number).into(),
         deadline_ms: None,
-        command: Some(command(&serde_json::from_str(body).unwrap())),
+        command_json: body.to_owned().into(),
     }
 }
 
@@ -80,121 +61,20 @@ pub(crate) fn key(number: u64) -> Vec<u8> {
     u128::from_str_radix(&text, 16).unwrap().to_be_bytes().to_vec()
 }
 
-fn command(body: &Value) -> Command {
-    let events = body["events"].as_array().unwrap().iter().map(|event| EventInput {
-        name: text(&event["name"]),
-        args_json: text_of(event.get("args")),
-        changes: event["changes"].as_array().into_iter().flatten().map(change).collect(),
-    });
-    Command {
-        events: events.collect(),
-        if_offset: body["if_offset"].as_u64(),
-        include_proof: body["include_proof"] == true,
-    }
+/// The log of a workspace of the shop.
+pub(crate) fn workspace_log(workspace: &str) -> Option<Log> {
+    let log = Some(log::Log::Workspace(workspace.to_owned()));
+    Some(Log { app: "shop".to_owned(), log })
 }
 
-fn change(change: &Value) -> Change {
-    let (word, it) = change.as_object().unwrap().iter().next().unwrap();
-    let number = |name: &str| it[name].as_u64();
-    let id = number("id").unwrap_or(0);
-    let fields_json = text_of(it.get("fields"));
-    let change = match word.as_str() {
-        "create" => change::Change::Create(Create {
-            id,
-            kind: text(&it["kind"]),
-            parent: number("parent").unwrap_or(0),
-            fields_json,
-        }),
-        "update" => change::Change::Update(Update {
-            id,
-            fields_json,
-            if_version: number("if_version"),
-            version: 0,
-        }),
-        "delete" => {
-            change::Change::Delete(Delete { id, if_version: number("if_version"), version: 0 })
-        }
-        "set" => change::Change::Set(Set {
-            key: text(&it["key"]),
-            value_json: text_of(it.get("value")),
-            condition: it.get("if").map(condition),
-            expires_at_ms: None,
-            version: 0,
-        }),
-        "unset" => change::Change::Unset(Unset {
-            key: text(&it["key"]),
-            condition: it.get("if").map(condition),
-            version: 0,
-        }),
-        "draw" => change::Change::Draw(Draw { sequence: text(&it["sequence"]), drawn: None }),
-        word => panic!("a change: {word}"),
-    };
-    Change { change: Some(change) }
+/// The log of a partition of the shop.
+pub(crate) fn partition_log(partition: u32) -> Option<Log> {
+    Some(Log { app: "shop".to_owned(), log: Some(log::Log::Partition(partition)) })
 }
 
-fn condition(value: &Value) -> Condition {
-    let word = value.as_str().map(|word| condition::Condition::Exists(word == "exists"));
-    let version = value["version"].as_u64().map(condition::Condition::Version);
-    let compared = || condition::Condition::ValueJson(text_of(value.get("value")));
-    Condition { condition: word.or(version).or_else(|| Some(compared())) }
-}
-
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
-}
-
-fn text_of(value: Option<&Value>) -> bytes::Bytes {
-    value.map(|value| value.to_string().into()).unwrap_or_default()
-}
-
-/// A receipt as HTTP writes it.
-pub(crate) fn receipt(receipt: &Receipt) -> Value {
-    let ids: Map<String, Value> =
-        receipt.ids.iter().map(|it| (it.raw.to_string(), json!(it.id))).collect();
-    let numbers = receipt.numbers.iter().map(|it| {
-        let mut number = json!({"sequence": it.sequence, "number": it.number, "text": it.text});
-        if it.period != 0 {
-            number["period"] = json!(it.period);
-        }
-        number
-    });
-    let mut body = json!({
-        "app": receipt.app, "workspace": receipt.workspace,
-        "workspace_id": receipt.workspace_id, "partition": receipt.partition,
-        "first_offset": receipt.first_offset, "last_offset": receipt.last_offset,
-        "first_partition_offset": receipt.first_partition_offset,
-        "last_partition_offset": receipt.last_partition_offset,
-        "client_sequence": receipt.client_sequence, "ids": ids,
-        "numbers": numbers.collect::<Vec<_>>(),
-        "committed_at_ms": receipt.committed_at_ms,
-    });
-    if let Some(shown) = &receipt.proof {
-        body["head"] = json!({"size": shown.size, "root": hex(&shown.root)});
-        body["proof"] = proof(shown);
-    }
-    body
-}
-
-pub(crate) fn proof(proof: &Proof) -> Value {
-    json!({
-        "offset": proof.offset, "size": proof.size, "leaf": hex(&proof.leaf),
-        "path": proof.path.iter().map(|hash| hex(hash)).collect::<Vec<_>>(),
-        "root": hex(&proof.root),
-    })
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Milliseconds since 1970 of a moment as HTTP writes it.
-pub(crate) fn with_ms(mut body: Value) -> Value {
-    let moment = body["committed_at"].take();
-    let time = seriatim_json::header::deadline(moment.as_str().unwrap()).unwrap();
-    let members = body.as_object_mut().unwrap();
-    members.remove("committed_at");
-    members.insert("committed_at_ms".to_owned(), json!(time.0));
-    body
+/// A document inside a message.
+pub(crate) fn json_of(document: &[u8]) -> Value {
+    serde_json::from_slice(document).unwrap()
 }
 
 /// After how long to try again, as a failure says it.
@@ -224,18 +104,19 @@ pub(crate) fn error(status: &Status) -> Value {
     body(&error)
 }
 
-/// The body that HTTP has for the error.
+/// The body that HTTP has for the error. What the message repeats of it is the same.
 pub(crate) fn body(error: &Error) -> Value {
-    let mut body: Value = serde_json::from_slice(&error.facts_json).unwrap();
-    body["code"] = json!(error.code);
-    body["message"] = json!(error.message);
-    body["retryable"] = json!(error.retryable);
-    match error.outcome() {
-        Outcome::Unspecified => {}
-        Outcome::Refused => body["outcome"] = json!("refused"),
-        Outcome::NotWritten => body["outcome"] = json!("not_written"),
-        Outcome::Unknown => body["outcome"] = json!("unknown"),
-    }
+    let body = json_of(&error.body_json);
+    assert_eq!(body["code"], json!(error.code));
+    assert_eq!(body["message"], json!(error.message));
+    assert_eq!(body["retryable"], json!(error.retryable));
+    let outcome = match error.outcome() {
+        Outcome::Unspecified => Value::Null,
+        Outcome::Refused => json!("refused"),
+        Outcome::NotWritten => json!("not_written"),
+        Outcome::Unknown => json!("unknown"),
+    };
+    assert_eq!(body["outcome"], outcome);
     body
 }
 

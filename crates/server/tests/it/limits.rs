@@ -8,15 +8,17 @@ use std::time::{Duration, Instant};
 use prost::Message;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::{Value, json};
-use seriatim_api::{DefineKindRequest, GetHeadRequest, WorkspaceAsked};
+use seriatim_api::grpc::{SubmitRequest, SubmitResponse, SubscribeRequest};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::CallKind;
 use seriatim_storage::memory::MemoryStore;
 use seriatim_testkit::{HttpClient, request};
 use tonic::codegen::http::uri::PathAndQuery;
-use tonic::codegen::tokio_stream;
+use tonic::codegen::{Service, tokio_stream};
 use tonic::{Code, Request};
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 use tonic_prost::ProstCodec;
 
 use crate::failures::{Gate, Way};
@@ -25,8 +27,7 @@ use crate::raw::Raw;
 use crate::world::{NOTED, PATIENCE, World, error, key};
 
 const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
-const HEAD: &str = "/seriatim.v1.ReadService/GetHead";
-const DEFINE_KIND: &str = "/seriatim.v1.AppService/DefineKind";
+const SUBSCRIBE: &str = "/seriatim.v1.ReadService/Subscribe";
 const COMMANDS: &str = "/v1/apps/shop/workspaces/store-1/commands";
 
 fn world(settings: Settings) -> World {
@@ -145,9 +146,9 @@ fn a_body_that_does_not_come_is_not_waited_for_and_may_be_sent_again() {
     let grpc = world.grpc();
     let mut client = tonic::client::Grpc::new(grpc.channel.clone());
     grpc.runtime.block_on(client.ready()).unwrap();
-    let never = tokio_stream::pending::<seriatim_api::SubmitRequest>();
+    let never = tokio_stream::pending::<SubmitRequest>();
     let path = PathAndQuery::from_static(SUBMIT);
-    let codec = ProstCodec::<_, seriatim_api::SubmitResponse>::default();
+    let codec = ProstCodec::<_, SubmitResponse>::default();
     let late = grpc.wait(client.client_streaming(Request::new(never), path, codec));
     let body = failed(late, Code::DeadlineExceeded, "DEADLINE_EXCEEDED");
     is_unsent(&body, "the message did not come in time: 100 ms are allowed for it");
@@ -188,12 +189,12 @@ fn heads_that_are_too_large_are_refused_with_431() {
         assert_eq!(client.read_answer().unwrap().status, 431);
     }
     let grpc = world.grpc();
-    let mut health = Request::new(seriatim_api::GetVersionRequest {});
-    let long = "x".repeat(65 * 1024).parse().unwrap();
-    health.metadata_mut().insert("h", long);
-    assert!(grpc.wait(grpc.partitions().get_version(health)).is_err());
-    let version = grpc.wait(grpc.partitions().get_version(seriatim_api::GetVersionRequest {}));
-    assert!(version.is_ok(), "the connection goes on");
+    let mut health = HealthClient::new(grpc.channel.clone());
+    let mut asked = Request::new(HealthCheckRequest { service: String::new() });
+    asked.metadata_mut().insert("h", "x".repeat(65 * 1024).parse().unwrap());
+    assert!(grpc.wait(health.check(asked)).is_err());
+    let again = health.check(HealthCheckRequest { service: String::new() });
+    assert!(grpc.wait(again).is_ok(), "the connection goes on");
 }
 
 /// The server closed at once, and the client lost the answer with the connection.
@@ -215,24 +216,22 @@ fn one_connection_has_so_many_requests_open_and_no_more() {
     let world = world(Settings { streams_per_connection_max: 2, ..Settings::default() });
     world.commit(1, NOTED);
     let grpc = world.grpc();
-    let wait = |wait_ms| seriatim_api::ListEventsRequest {
-        log: Some(seriatim_api::Log {
-            app: "shop".to_owned(),
-            log: Some(seriatim_api::log::Log::Workspace("store-1".to_owned())),
-        }),
-        from: 2,
-        wait_ms,
-        ..Default::default()
+    let origin = format!("http://{}", world.address);
+    let ask = |wait_ms: u64| {
+        let mut channel = grpc.channel.clone();
+        let path =
+            format!("{origin}/v1/apps/shop/workspaces/store-1/events?from=2&wait_ms={wait_ms}");
+        async move {
+            std::future::poll_fn(|task| channel.poll_ready(task)).await.unwrap();
+            let request = axum::http::Request::get(path).body(tonic::body::Body::empty()).unwrap();
+            assert_eq!(channel.call(request).await.unwrap().status(), 200);
+        }
     };
     // By its first answer the client knows how many it may have.
-    grpc.wait(grpc.reads().list_events(wait(0))).unwrap();
+    grpc.runtime.block_on(ask(0));
     let began = Instant::now();
     grpc.runtime.block_on(async {
-        let ask = || {
-            let mut reads = grpc.reads();
-            tokio::spawn(async move { reads.list_events(wait(200)).await.unwrap() })
-        };
-        for asked in [ask(), ask(), ask()] {
+        for asked in [ask(200), ask(200), ask(200)].map(tokio::spawn) {
             asked.await.unwrap();
         }
     });
@@ -276,25 +275,19 @@ fn every_method_ends_when_its_caller_waits_no_longer() {
         let status = raw.call(path, headers, &message).status().unwrap();
         (status.code(), crate::grpc::error(&status))
     };
-    let asked = Some(WorkspaceAsked {
-        app: "shop".to_owned(),
-        workspace: "store-1".to_owned(),
-        min_offset: 9,
-        wait_ms: Some(60_000),
-    });
-    let head = || GetHeadRequest { asked: asked.clone() }.encode_to_vec();
-    let (code, body) = call(HEAD, &[("grpc-timeout", "50m")], head());
-    assert_eq!((code, &body["retryable"]), (Code::DeadlineExceeded, &json!(true)));
-    assert!(body["outcome"].is_null(), "a read has no outcome: {body}");
+    let follow = || {
+        let log = crate::grpc::workspace_log("store-1");
+        SubscribeRequest { log, from: 1 }.encode_to_vec()
+    };
     for wrong in [&["x"][..], &["1S", "1S"], &["1S", "x"]] {
         let headers: Vec<_> = wrong.iter().map(|it| ("grpc-timeout", *it)).collect();
-        let (code, body) = call(HEAD, &headers, head());
+        let (code, body) = call(SUBSCRIBE, &headers, follow());
         assert_eq!((code, &body["field"]), (Code::InvalidArgument, &json!("grpc-timeout")));
     }
-    gate.set(Way::Held(CallKind::Sync));
-    let kind = DefineKindRequest { app: "shop".to_owned(), kind: "depot".to_owned() };
-    let (code, body) = call(DEFINE_KIND, &[("grpc-timeout", "50m")], kind.encode_to_vec());
-    assert_eq!((code, &body["outcome"]), (Code::DeadlineExceeded, &json!("unknown")));
+    gate.set(Way::Held(CallKind::Get));
+    let (code, body) = call(SUBSCRIBE, &[("grpc-timeout", "50m")], follow());
+    assert_eq!((code, &body["retryable"]), (Code::DeadlineExceeded, &json!(true)));
+    assert!(body["outcome"].is_null(), "a read has no outcome: {body}");
     gate.set(Way::Free);
 }
 

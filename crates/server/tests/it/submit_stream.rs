@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use seriatim_api::stream_response::Outcome;
-use seriatim_api::{ListAppsRequest, StreamRequest, StreamResponse, SubmitRequest};
+use seriatim_api::grpc::stream_response::Outcome;
+use seriatim_api::grpc::{StreamRequest, StreamResponse, SubmitRequest};
 use seriatim_node::{Settings as NodeSettings, schema};
 use seriatim_server::Settings;
 use seriatim_storage::faulty::{CallKind, Fault};
@@ -17,9 +17,11 @@ use tokio::sync::mpsc;
 use tonic::Streaming;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::codegen::tokio_stream::wrappers::ReceiverStream;
+use tonic_health::pb::HealthCheckRequest;
+use tonic_health::pb::health_client::HealthClient;
 
 use crate::failures::{Gate, Way};
-use crate::grpc::{Grpc, body, request};
+use crate::grpc::{Grpc, body, json_of, request};
 use crate::world::{NOTED, PATIENCE, World, json};
 
 /// A stream on which a test sends and listens.
@@ -46,7 +48,9 @@ impl<'w> Pipe<'w> {
     fn next(&mut self) -> Option<(u64, Result<u64, Value>)> {
         let answer = self.grpc.runtime.block_on(self.answers.message()).unwrap()?;
         let outcome = match answer.outcome.unwrap() {
-            Outcome::Done(done) => Ok(done.receipt.unwrap().first_offset),
+            Outcome::Done(done) => {
+                Ok(json_of(&done.receipt_json)["first_offset"].as_u64().unwrap())
+            }
             Outcome::Error(error) => Err(body(&error)),
         };
         Some((answer.id, outcome))
@@ -115,7 +119,7 @@ fn a_request_that_is_refused_is_answered_by_its_id_and_the_stream_goes_on() {
     pipe.send(2, 0, request("store-1", 2, NOTED));
     pipe.send(3, 0, SubmitRequest { key: vec![1; 15].into(), ..same(3, NOTED) });
     pipe.send(4, 0, same(4, r#"{"events":[{"name":"A","args":{"x":{"$ref":3}}}]}"#));
-    pipe.send(5, 0, SubmitRequest { command: None, ..same(5, NOTED) });
+    pipe.send(5, 0, SubmitRequest { command_json: Default::default(), ..same(5, NOTED) });
     pipe.send(6, 0, same(6, r#"{"events":[{"name":"A"}],"if_offset":9}"#));
     pipe.send(7, 0, same(2, r#"{"events":[{"name":"Other"}]}"#));
     pipe.send(8, 0, SubmitRequest { client: "\n".to_owned(), ..same(8, NOTED) });
@@ -131,7 +135,7 @@ fn a_request_that_is_refused_is_answered_by_its_id_and_the_stream_goes_on() {
     assert_eq!(pipe.next(), Some((2, Ok(1))));
     assert_eq!(refused(&mut pipe, 3, "INVALID_ARGUMENT"), "key");
     assert_eq!(refused(&mut pipe, 4, "INVALID_ARGUMENT"), "events[0].args.x.$ref");
-    assert_eq!(refused(&mut pipe, 5, "INVALID_ARGUMENT"), "events");
+    assert_eq!(refused(&mut pipe, 5, "INVALID_ARGUMENT"), "command_json");
     refused(&mut pipe, 6, "OFFSET_MISMATCH");
     refused(&mut pipe, 7, "IDEMPOTENCY_KEY_REUSED");
     assert_eq!(refused(&mut pipe, 8, "INVALID_ARGUMENT"), "client");
@@ -300,7 +304,9 @@ fn a_sender_that_is_too_fast_is_held_back_and_keeps_its_connection() {
     let mut before = 0;
     while sent.load(Ordering::Relaxed) > before || before == 0 {
         before = sent.load(Ordering::Relaxed);
-        grpc.wait(grpc.apps().list_apps(ListAppsRequest {})).expect("the connection is there");
+        let health = HealthCheckRequest { service: String::new() };
+        let mut asked = HealthClient::new(grpc.channel.clone());
+        grpc.wait(asked.check(health)).expect("the connection is there");
     }
     assert!(before < COMMANDS, "it is held back: {before}");
     gate.set(Way::Free);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seriatim_api::Outcome as Told;
 use seriatim_client::parts::{BEHIND_THE_KEY, Failure, Outcome, Target};
 use seriatim_storage::faulty::Dice;
 use seriatim_types::{
@@ -97,7 +96,7 @@ impl World {
         let is_late = |since: &Moment| now.saturating_sub(*since) > ATTEMPT;
         if client.attempts.values().any(|(_, since)| is_late(since)) {
             client.attempts.clear();
-            let lost = error("UNAVAILABLE", Told::Unknown, true, "").error;
+            let lost = error("UNAVAILABLE", Outcome::Unknown, true, "").error;
             let instant = client.instant(now);
             client.pipeline.broken(&lost, instant);
             self.trace.line(now, format_args!("client {index}: waited long enough"));
@@ -319,7 +318,7 @@ impl World {
         }
         client.stream = None;
         client.connects_at = now.saturating_add(part_of(&mut self.dice, RECONNECT));
-        let broken = error("UNAVAILABLE", Told::Unknown, true, "").error;
+        let broken = error("UNAVAILABLE", Outcome::Unknown, true, "").error;
         let instant = client.instant(now);
         client.pipeline.broken(&broken, instant);
         self.trace.line(now, format_args!("client {index}: connection {connection} is broken"));

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seriatim_api as api;
 use seriatim_client::RetryPolicy;
 use seriatim_client::parts::{Dice, Failure, Outcome, Pipeline, Target};
 use seriatim_sim::{Verdict, run_twice};
@@ -18,9 +17,11 @@ fn target(workspace: &str) -> Arc<Target> {
     Arc::new(Target { app: "shop".to_owned(), workspace: workspace.to_owned() })
 }
 
-fn failure(code: &str, outcome: api::Outcome, retryable: bool) -> Failure {
-    let (code, outcome) = (code.to_owned(), outcome.into());
-    Failure::from(api::Error { code, outcome, retryable, ..api::Error::default() })
+fn failure(code: &str, outcome: &str, retryable: bool) -> Failure {
+    let body = format!(
+        r#"{{"code":"{code}","message":"","retryable":{retryable},"outcome":"{outcome}"}}"#
+    );
+    Failure::of_body(body.as_bytes(), None).expect("a body with a code and a message")
 }
 
 /// A client was killed while a command was on its way, and had kept its key. It began again and
@@ -37,14 +38,14 @@ fn not_written_speaks_of_the_attempts_of_its_own_call() {
     let mut pipeline = pipeline();
     pipeline.submit(target("7"), "first call", begin);
     assert!(pipeline.send_next().is_some());
-    let lost = failure("UNAVAILABLE", api::Outcome::Unknown, true);
+    let lost = failure("UNAVAILABLE", "unknown", true);
     pipeline.broken(&lost.error, begin);
     let given_up = pipeline.tick(begin + PATIENCE);
     assert_eq!(given_up[0].1.outcome, Outcome::Unknown);
 
     pipeline.submit(target("7"), "second call", begin + PATIENCE);
     let id = pipeline.send_next().unwrap().id;
-    let stopped = failure("PARTITION_STOPPED", api::Outcome::NotWritten, false);
+    let stopped = failure("PARTITION_STOPPED", "not_written", false);
     let settled = pipeline.answered::<()>(id, Err(stopped), begin + PATIENCE);
     assert_eq!(settled.unwrap().1.unwrap_err().outcome, Outcome::NotWritten);
 }
@@ -62,7 +63,7 @@ fn queues_that_have_rested_take_their_turns_in_the_same_order_every_time() {
             pipeline.submit(target(name), name.as_str(), begin);
         }
         while let Some(id) = pipeline.send_next().map(|sending| sending.id) {
-            let busy = failure("BUSY", api::Outcome::NotWritten, true);
+            let busy = failure("BUSY", "not_written", true);
             assert!(pipeline.answered::<()>(id, Err(busy), begin).is_none());
         }
         let mut order = Vec::new();

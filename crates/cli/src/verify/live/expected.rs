@@ -1,11 +1,10 @@
 //! What the events of a partition come to, as far as a server shows it.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
 
 use anyhow::Result;
 use serde_json::Value;
-use seriatim_client::{Change, Error, Event, Workspace};
+use seriatim_client::{Change, Error, Event, Json, Timestamp, Workspace};
 use seriatim_merkle::Frontier;
 use seriatim_types::Hash;
 
@@ -15,7 +14,7 @@ use crate::remote::not_read;
 /// What the events of a partition come to.
 #[derive(Debug, Default)]
 pub(super) struct Walk {
-    time: Option<SystemTime>,
+    time: Option<Timestamp>,
     pub(super) workspaces: BTreeMap<String, Expected>,
 }
 
@@ -41,7 +40,7 @@ struct Document {
     content: Option<Value>,
     version: u64,
     offset: u64,
-    expires_at: Option<SystemTime>,
+    expires_at: Option<Timestamp>,
 }
 
 impl Walk {
@@ -68,53 +67,57 @@ impl Expected {
 
     /// The commands of a client are counted without a hole.
     fn count(&mut self, event: &Event) -> Result<(), String> {
-        let Some(origin) = &event.origin else { return Ok(()) };
-        let (key, offset) = (origin.key.to_string(), event.offset);
-        let next = match self.clients.get(&origin.client).map(|client| &client.last) {
+        let (Some(client), Some(key), Some(found)) =
+            (&event.client, event.key, event.client_sequence)
+        else {
+            return Ok(());
+        };
+        let (key, offset) = (key.to_string(), event.offset);
+        let next = match self.clients.get(client).map(|client| &client.last) {
             None => 1,
             // A further event of the same command.
             Some((count, last)) if *last == key => *count,
             Some((count, _)) => count.saturating_add(1),
         };
-        if origin.client_sequence != next {
-            let (client, found) = (&origin.client, origin.client_sequence);
+        if found != next {
             return Err(format!("command {next} of client {client} should come, not {found}"));
         }
-        self.clients.insert(origin.client.clone(), Client { last: (next, key), offset });
+        self.clients.insert(client.clone(), Client { last: (next, key), offset });
         Ok(())
     }
 
     fn change(&mut self, change: &Change, offset: u64) -> Result<(), String> {
-        let document = |content: &Value, version, expires_at| Document {
-            content: Some(content.clone()),
+        let document = |content: &Json, version, expires_at| Document {
+            content: Some(content.to_value()),
             version,
             offset,
             expires_at,
         };
         match change {
-            Change::Create { id, fields, .. } => {
-                let before = self.records.insert(*id, document(fields, 1, None));
+            Change::Create(it) => {
+                let before = self.records.insert(it.id, document(&it.fields, 1, None));
                 // An id that was freed by a delete can be used again: a singleton's, or an import's.
                 if before.is_some_and(|before| before.content.is_some()) {
-                    return Err(format!("record {id} is created a second time"));
+                    return Err(format!("record {} is created a second time", it.id));
                 }
             }
-            Change::Update { id, version, fields } => {
-                let record = self.record(*id, version.saturating_sub(1))?;
+            Change::Update(it) => {
+                let record = self.record(it.id, it.version.saturating_sub(1))?;
                 if let (Some(Value::Object(all)), Value::Object(new)) =
-                    (&mut record.content, fields)
+                    (&mut record.content, it.fields.to_value())
                 {
-                    all.extend(new.clone());
+                    all.extend(new);
                 }
-                (record.version, record.offset) = (*version, offset);
+                (record.version, record.offset) = (it.version, offset);
             }
-            Change::Delete { id, version } => self.record(*id, *version)?.content = None,
-            Change::Set { key, version, value, expires_at } => {
-                self.entities.insert(key.clone(), document(value, *version, *expires_at));
+            Change::Delete(it) => self.record(it.id, it.version)?.content = None,
+            Change::Set(it) => {
+                let document = document(&it.value, it.version, it.expires_at);
+                self.entities.insert(it.key.clone(), document);
             }
-            Change::Unset { key, .. } => {
-                let removed = Document { content: None, ..document(&Value::Null, 0, None) };
-                self.entities.insert(key.clone(), removed);
+            Change::Unset(it) => {
+                let removed = Document { content: None, version: 0, offset, expires_at: None };
+                self.entities.insert(it.key.clone(), removed);
             }
             Change::Draw(_) | Change::Define(_) => {}
         }
@@ -161,13 +164,13 @@ impl Expected {
         }
         for (id, expected) in &self.records {
             let found = workspace.record(*id).await?;
-            let found = found.map(|it| (it.fields, it.version, it.offset));
+            let found = found.map(|it| (it.fields.to_value(), it.version, it.offset));
             differences.extend(expected.difference(&format!("record {id}"), found));
         }
         // Whether one that expires is over, only the server's clock tells.
         for (key, expected) in self.entities.iter().filter(|(_, it)| it.expires_at.is_none()) {
             let found = workspace.entity(key).await?;
-            let found = found.map(|it| (it.value, it.version, it.offset));
+            let found = found.map(|it| (it.value.to_value(), it.version, it.offset));
             differences.extend(expected.difference(&format!("entity {key}"), found));
         }
         Ok(differences)
@@ -207,10 +210,10 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use serde_json::json;
-    use seriatim_client::Origin;
+    use seriatim_client::{Created, Deleted, EntitySet, EntityUnset, Key, Updated};
 
     use super::*;
 
@@ -226,7 +229,8 @@ mod tests {
 
     /// The next event of a workspace, by a command of its own.
     fn event(offset: u64, client_sequence: u64, changes: Vec<Change>) -> Event {
-        let key = format!("0b0e8a4e-5f0a-4c3e-9d6b-{client_sequence:012x}").parse().unwrap();
+        let key = format!("0b0e8a4e-5f0a-4c3e-9d6b-{client_sequence:012x}");
+        let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(1000)).unwrap();
         Event {
             offset,
             partition: 0,
@@ -234,21 +238,23 @@ mod tests {
             workspace: "store-1".to_owned(),
             workspace_id: 7,
             name: "X".to_owned(),
-            args: json!({}),
+            args: json!({}).into(),
             changes,
-            origin: Some(Origin { client: "me".to_owned(), client_sequence, key }),
-            committed_at: SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(1000)).unwrap(),
+            client: Some("me".to_owned()),
+            client_sequence: Some(client_sequence),
+            key: Some(key.parse::<Key>().unwrap().into()),
+            committed_at: at.into(),
             hash: seriatim_client::Hash([0; 32]),
         }
     }
 
     fn create(id: u64) -> Change {
-        let fields = json!({"a": 1, "b": 2});
-        Change::Create { id, kind: "order".to_owned(), parent: None, fields }
+        let fields = json!({"a": 1, "b": 2}).into();
+        Change::Create(Created { id, kind: "order".to_owned(), parent: None, fields })
     }
 
     fn update(id: u64, version: u64) -> Change {
-        Change::Update { id, version, fields: json!({"b": 3}) }
+        Change::Update(Updated { id, version, fields: json!({"b": 3}).into() })
     }
 
     /// What is wrong with the last of some events.
@@ -268,13 +274,13 @@ mod tests {
         assert_eq!(found, "offset 2 of store-1 should come, not 1");
         let found = breach(&[first.clone(), event(2, 3, vec![])]);
         assert_eq!(found, "command 2 of client me should come, not 3");
-        let early = Event { committed_at: SystemTime::UNIX_EPOCH, ..event(2, 2, vec![]) };
+        let early = Event { committed_at: SystemTime::UNIX_EPOCH.into(), ..event(2, 2, vec![]) };
         assert_eq!(breach(&[first.clone(), early]), "it is earlier than the event before it");
         let found = breach(&[first.clone(), event(2, 2, vec![create(5)])]);
         assert_eq!(found, "record 5 is created a second time");
         let found = breach(&[first.clone(), event(2, 2, vec![update(5, 3)])]);
         assert_eq!(found, "record 5 is not there in version 2");
-        let delete = Change::Delete { id: 5, version: 1 };
+        let delete = Change::Delete(Deleted { id: 5, version: 1 });
         let found = breach(&[first, event(2, 2, vec![delete, update(5, 2)])]);
         assert_eq!(found, "record 5 is not there in version 1");
     }
@@ -283,19 +289,22 @@ mod tests {
     #[test]
     fn an_id_that_a_delete_has_freed_can_be_used_again() {
         let mut walk = Walk::default();
-        let delete = Change::Delete { id: 5, version: 1 };
+        let delete = Change::Delete(Deleted { id: 5, version: 1 });
         walk.take(&event(1, 1, vec![create(5), delete, create(5)])).unwrap();
     }
 
     #[test]
     fn what_is_left_of_all_changes_is_expected() {
         let mut walk = Walk::default();
-        let set = |value| Change::Set { key: "k".to_owned(), version: 1, value, expires_at: None };
-        let unset = Change::Unset { key: "k".to_owned(), version: Some(1) };
+        let set = |value: Value| {
+            let (key, value) = ("k".to_owned(), value.into());
+            Change::Set(EntitySet { key, version: 1, value, expires_at: None })
+        };
+        let unset = Change::Unset(EntityUnset { key: "k".to_owned(), version: Some(1) });
         walk.take(&event(1, 1, vec![create(5), create(6), set(json!(1))])).unwrap();
         // The second event of the same command.
         walk.take(&event(2, 1, vec![update(5, 2)])).unwrap();
-        let delete = Change::Delete { id: 6, version: 1 };
+        let delete = Change::Delete(Deleted { id: 6, version: 1 });
         walk.take(&event(3, 2, vec![delete, unset])).unwrap();
         let expected = &walk.workspaces["store-1"];
         assert_eq!((expected.clients["me"].last.0, expected.clients["me"].offset), (2, 3));

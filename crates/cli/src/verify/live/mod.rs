@@ -17,13 +17,14 @@ mod expected;
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use seriatim_client::{App, Event, Origin, Partition, Receipt, Retention};
+use seriatim_client::{App, Event, Key, Partition, Receipt};
 
 use self::expected::Walk;
 use super::different;
 use super::series::{self, Series};
 use crate::document::{object, of};
 use crate::exit::{Exit, Failure};
+use crate::output::Table;
 use crate::progress::Progress;
 use crate::remote::{Remote, missing, not_found, not_read};
 
@@ -71,7 +72,7 @@ pub(super) async fn run(remote: &Remote) -> Result<()> {
              were compared, and what had not changed."
         ),
     };
-    Ok(remote.output.print_as(&document, || format!("{}\n{end}", document.table()))?)
+    Ok(remote.output.print_as(&document, || format!("{}\n{end}", Table::of(&document)))?)
 }
 
 /// Shows that each series of a sequence is complete, by the receipts of all commands.
@@ -79,36 +80,38 @@ pub(super) async fn sequence(remote: &Remote, app: &str, name: &str) -> Result<(
     let its = remote.client.app(app);
     let definitions = its.definitions().await.map_err(|error| not_read(&error))?;
     let sequences = &definitions.sequences;
-    let ranges = sequences.iter().find(|(known, _)| known == name).map(|(_, it)| &it.ranges);
-    let ranges = ranges.ok_or_else(|| {
+    let sequence = sequences.iter().find(|it| it.name == name);
+    let ranges = sequence.map(|it| it.ranges.iter().map(|[first, last]| (*first, *last)));
+    let ranges: Vec<(u64, u64)> = ranges.map(Iterator::collect).ok_or_else(|| {
         let missing = not_found(format!("sequence {name} in {app}"));
         missing.advise("`seriatim sequence list APP` shows which there are")
     })?;
     let info = its.info().await.map_err(|error| not_read(&error))?;
     let info = info.ok_or_else(|| missing("APP_NOT_FOUND", format!("app {app}")))?;
     let mut progress = Progress::new();
-    let mut all: BTreeMap<(u64, Option<u32>), Series> = BTreeMap::new();
+    let mut all: BTreeMap<(u64, Option<u16>), Series> = BTreeMap::new();
     for number in 0..info.partitions {
         let log = Log::new(&its, number);
         let mut last = None;
         let walked = log.read(async |event| {
             progress.say(|| format!("{}: event {}", log.name, event.partition_offset));
-            let command = event.origin.clone().map(|origin| (event.workspace_id, origin));
-            if last == command {
+            let command = event.client.clone().zip(event.key);
+            let place = (event.workspace_id, command.clone());
+            if last.as_ref() == Some(&place) {
                 return Ok(());
             }
-            last.clone_from(&command);
-            let Some((_, origin)) = command else { return Ok(()) };
-            let receipt = log.receipt(&its, event, &origin).await?;
-            let receipt = receipt.ok_or_else(|| match info.retention {
-                Retention::Forever => log.broken(event, "its receipt is not there"),
-                Retention::For(_) => log.cannot_tell(event, app, name),
+            last = Some(place);
+            let Some((client, key)) = command else { return Ok(()) };
+            let receipt = log.receipt(&its, event, &client, key.try_into()?).await?;
+            let receipt = receipt.ok_or_else(|| match &*info.idempotency_retention {
+                "forever" => log.broken(event, "its receipt is not there"),
+                _ => log.cannot_tell(event, app, name),
             })?;
             for drawn in receipt.numbers.iter().filter(|drawn| drawn.sequence == name) {
                 let (period, number) = (drawn.period, drawn.number);
                 let series = all.entry((event.workspace_id, period));
                 let series = series.or_insert_with(|| Series::new(&event.workspace, period));
-                series.take(number, ranges, || format!("event {}", event.offset));
+                series.take(number, &ranges, || format!("event {}", event.offset));
             }
             Ok(())
         });
@@ -125,7 +128,7 @@ struct Log {
 }
 
 impl Log {
-    fn new(app: &App, number: u32) -> Self {
+    fn new(app: &App, number: u16) -> Self {
         let name = format!("partition {number} of {}", app.name());
         Self { name, partition: app.partition(number) }
     }
@@ -155,9 +158,14 @@ impl Log {
 
     /// The receipt of an event's command, if it is still kept. Its key may have been used again
     /// since.
-    async fn receipt(&self, app: &App, event: &Event, origin: &Origin) -> Result<Option<Receipt>> {
-        let workspace = app.workspace(event.workspace.as_str());
-        let receipt = workspace.receipt(&origin.client, origin.key).await;
+    async fn receipt(
+        &self,
+        app: &App,
+        event: &Event,
+        client: &str,
+        key: Key,
+    ) -> Result<Option<Receipt>> {
+        let receipt = app.workspace(&event.workspace).receipt(client, key).await;
         let is_its = |it: &Receipt| (it.first_offset..=it.last_offset).contains(&event.offset);
         Ok(receipt.map_err(|error| not_read(&error))?.filter(is_its))
     }

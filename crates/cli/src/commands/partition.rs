@@ -2,12 +2,11 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use seriatim_client::PartitionStatus;
 
-use crate::document::{Json, object};
 use crate::output::Table;
 use crate::remote::{Remote, missing, not_defined, not_found, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -24,7 +23,7 @@ pub(crate) struct PartitionArgs {
     /// The app.
     app: String,
     /// The partition, from 0.
-    partition: u32,
+    partition: u16,
 }
 
 /// What to do about a number that no partition has.
@@ -33,12 +32,14 @@ const LIST: &str = "`seriatim partition list` shows all partitions";
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     match task {
         Task::List => {
-            let all = all(remote).await?;
-            let documents: Vec<Json> = all.iter().map(twins::partition).collect();
+            #[derive(Serialize)]
+            struct Partitions {
+                partitions: Vec<PartitionStatus>,
+            }
+            let all = Partitions { partitions: all(remote).await? };
             let columns = ["app", "partition", "state", "done", "total", "reason"];
-            let rows: Vec<_> = documents.iter().map(|it| it.plain_members(columns)).collect();
-            let document = object([("partitions", Json::List(documents))]);
-            Ok(remote.output.print_as(&document, || Table::list(columns, rows))?)
+            let columns = columns.map(|name| (name, name));
+            Ok(remote.output.print_as(&all, || Table::rows(columns, &all.partitions))?)
         }
         Task::Status(args) => show(remote, args).await,
         Task::Restart(args) => {
@@ -60,5 +61,5 @@ async fn show(remote: &Remote, PartitionArgs { app, partition }: &PartitionArgs)
         true => not_found(format!("partition {partition} of {app}")).advise(LIST),
         false => missing("APP_NOT_FOUND", format!("app {app}")),
     };
-    Ok(remote.output.print(&twins::partition(found.ok_or_else(missing)?))?)
+    Ok(remote.output.print(found.ok_or_else(missing)?)?)
 }

@@ -7,7 +7,6 @@ use seriatim_client::{Key, Receipt};
 use super::WorkspaceArgs;
 use crate::output::Table;
 use crate::remote::{Remote, not_found, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -32,7 +31,7 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
              idempotency_retention: that resolves it; later, look for the key in the log",
         )
     })?;
-    Ok(remote.output.print_as(&twins::receipt(&receipt), || Table::members(lines(&receipt)))?)
+    Ok(remote.output.print_as(&receipt, || Table::members(lines(&receipt)))?)
 }
 
 /// A receipt for people.
@@ -53,9 +52,9 @@ pub(crate) fn lines(receipt: &Receipt) -> Vec<(String, String)> {
     for (raw, id) in &receipt.ids {
         lines.push(line("record", format!("{raw} is {id}")));
     }
-    lines.push(line("committed at", twins::moment(receipt.committed_at)));
-    if let Some(proof) = &receipt.proof {
-        lines.push(line("head", format!("{} events, root {}", proof.size, proof.root)));
+    lines.push(line("committed at", receipt.committed_at.to_string()));
+    if let Some(head) = &receipt.head {
+        lines.push(line("head", format!("{} events, root {}", head.size, head.root)));
     }
     lines
 }

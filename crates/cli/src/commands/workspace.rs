@@ -4,7 +4,6 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::remote::{Remote, not_defined};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -23,5 +22,5 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Declare { app, workspace, kind } = task;
     let declared = remote.client.app(app).workspace(workspace).declare(kind).await;
     let declared = declared.map_err(|error| not_defined(&error))?;
-    Ok(remote.output.print(&twins::declared(&declared))?)
+    Ok(remote.output.print(&declared)?)
 }

@@ -5,7 +5,6 @@ use clap::Subcommand;
 
 use super::WorkspaceArgs;
 use crate::remote::{Remote, not_found, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -25,5 +24,5 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         let missing = not_found(format!("command of client {client} in {}", workspace.workspace));
         missing.advise("`seriatim log read APP WORKSPACE` shows whose commands were carried out")
     };
-    Ok(remote.output.print(&twins::client(&state.ok_or_else(missing)?))?)
+    Ok(remote.output.print(&state.ok_or_else(missing)?)?)
 }

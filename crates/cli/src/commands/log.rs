@@ -7,7 +7,6 @@ use seriatim_client::{Change, Error, Event, Events, Subscription};
 use crate::args::from_one;
 use crate::output::{self, Form, Table, shown};
 use crate::remote::{Remote, not_read};
-use crate::twins;
 use crate::welcome::complain;
 
 /// How many letters of an event's arguments a table shows.
@@ -59,7 +58,7 @@ pub(crate) struct LogArgs {
     workspace: Option<String>,
     /// The log of a partition instead of one of a workspace.
     #[arg(long, value_name = "NUMBER")]
-    partition: Option<u32>,
+    partition: Option<u16>,
 }
 
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
@@ -67,7 +66,7 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         Task::Read { log, from, limit, min_offset } => {
             let events = log.events(remote, *from, *limit, *min_offset).await;
             let events = events.map_err(|error| not_read(&error))?;
-            remote.output.print_as(&twins::events(&events), || table(log, &events))?;
+            remote.output.print_as(&events, || table(log, &events))?;
             if remote.output == Form::Table && events.next <= events.last {
                 complain(format!("There are more, up to {}: --from {}", events.last, events.next));
             }
@@ -93,7 +92,7 @@ async fn tail(remote: &Remote, log: &LogArgs, from: Option<u64>, count: Option<u
     while count.is_none_or(|count| printed < count) {
         let event = events.next().await.map_err(|error| not_read(&error))?;
         let line = || row(log, &event).map(|cell| shown(&cell)).join("  ");
-        remote.output.print_as(&twins::event(&event), line)?;
+        remote.output.print_as(&event, line)?;
         printed = printed.saturating_add(1);
     }
     Ok(())
@@ -145,11 +144,11 @@ fn table(log: &LogArgs, events: &Events) -> Table {
 
 fn row(log: &LogArgs, event: &Event) -> [String; 7] {
     let offset = if log.partition.is_some() { event.partition_offset } else { event.offset };
-    let client = event.origin.as_ref().map_or("-", |origin| &origin.client);
+    let client = event.client.as_deref().unwrap_or("-");
     let changes: Vec<String> = event.changes.iter().map(change).collect();
     [
         offset.to_string(),
-        twins::moment(event.committed_at),
+        event.committed_at.to_string(),
         event.workspace.clone(),
         client.to_owned(),
         event.name.clone(),
@@ -160,11 +159,11 @@ fn row(log: &LogArgs, event: &Event) -> [String; 7] {
 
 fn change(change: &Change) -> String {
     match change {
-        Change::Create { id, kind, .. } => format!("create {kind} {id}"),
-        Change::Update { id, version, .. } => format!("update {id} to version {version}"),
-        Change::Delete { id, .. } => format!("delete {id}"),
-        Change::Set { key, version, .. } => format!("set {key} to version {version}"),
-        Change::Unset { key, .. } => format!("unset {key}"),
+        Change::Create(it) => format!("create {} {}", it.kind, it.id),
+        Change::Update(it) => format!("update {} to version {}", it.id, it.version),
+        Change::Delete(it) => format!("delete {}", it.id),
+        Change::Set(it) => format!("set {} to version {}", it.key, it.version),
+        Change::Unset(it) => format!("unset {}", it.key),
         Change::Draw(drawn) => format!("draw {} {}", drawn.sequence, drawn.text),
         Change::Define(_) => "define".to_owned(),
     }

@@ -6,7 +6,6 @@ use clap::Subcommand;
 use super::WorkspaceArgs;
 use crate::args::from_one;
 use crate::remote::{Remote, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -38,20 +37,23 @@ pub(crate) enum Task {
 }
 
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
-    let document = match task {
+    let not_proven = |error| {
+        let head = "`seriatim proof head APP WORKSPACE` shows how many events the log has";
+        not_read(&error).or_advise("NOT_FOUND", head)
+    };
+    match task {
         Task::Get { workspace, offset, size } => {
             let proof = workspace.of(remote).proof(*offset, size.unwrap_or(0)).await;
-            proof.map(|it| twins::proof(&it))
+            remote.output.print(&proof.map_err(not_proven)?)?;
         }
         Task::Consistency { workspace, from, to } => {
             let proof = workspace.of(remote).consistency(*from, to.unwrap_or(0)).await;
-            proof.map(|it| twins::consistency(&it))
+            remote.output.print(&proof.map_err(not_proven)?)?;
         }
-        Task::Head { workspace } => workspace.of(remote).head().await.map(|it| twins::head(&it)),
-    };
-    let document = document.map_err(|error| {
-        let head = "`seriatim proof head APP WORKSPACE` shows how many events the log has";
-        not_read(&error).or_advise("NOT_FOUND", head)
-    })?;
-    Ok(remote.output.print(&document)?)
+        Task::Head { workspace } => {
+            let head = workspace.of(remote).head().await;
+            remote.output.print(&head.map_err(not_proven)?)?;
+        }
+    }
+    Ok(())
 }

@@ -5,7 +5,6 @@ use clap::Subcommand;
 
 use super::WorkspaceArgs;
 use crate::remote::{Remote, not_found, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -25,5 +24,5 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
         let missing = not_found(format!("entity {key} in {}", workspace.workspace));
         missing.advise("`seriatim log read APP WORKSPACE` shows which keys were set and unset")
     };
-    Ok(remote.output.print(&twins::entity(&entity.ok_or_else(missing)?))?)
+    Ok(remote.output.print(&entity.ok_or_else(missing)?)?)
 }

@@ -4,11 +4,10 @@ use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
 use seriatim_client::{RecordClass, RecordKind, Records};
 
-use super::WorkspaceArgs;
+use super::{Made, WorkspaceArgs};
 use crate::args::from_one;
 use crate::output::Table;
 use crate::remote::{Remote, missing, not_defined, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -68,12 +67,12 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
                 workspace.of(remote).record(*id).await.map_err(|error| not_read(&error))?;
             let what = format!("record {id} in {}", workspace.workspace);
             let record = record.ok_or_else(|| missing("RECORD_NOT_FOUND", what))?;
-            Ok(remote.output.print(&twins::record(&record))?)
+            Ok(remote.output.print(&record)?)
         }
         Task::List(ListArgs { workspace, kind, from, limit }) => {
             let records = workspace.of(remote).records(kind, *from, *limit).await;
             let records = records.map_err(|error| not_read(&error))?;
-            Ok(remote.output.print_as(&twins::records(&records), || table(&records))?)
+            Ok(remote.output.print_as(&records, || table(&records))?)
         }
     }
 }
@@ -91,14 +90,13 @@ async fn define(remote: &Remote, args: &DefineArgs) -> Result<()> {
         false => app.define_record(kind, class).await,
     };
     let defined = defined.map_err(|error| not_defined(&error))?;
-    let record = RecordKind { kind: kind.clone(), class, is_singleton: *singleton };
-    Ok(remote.output.print(&twins::defined(twins::record_kind(&record), defined))?)
+    let definition = RecordKind { name: kind.clone(), class, singleton: *singleton };
+    Ok(remote.output.print(&Made { definition, defined })?)
 }
 
 fn table(records: &Records) -> String {
-    let members = ["id", "version", "parent", "offset", "fields"];
-    let rows = records.records.iter().map(|record| twins::record(record).plain_members(members));
-    let table = Table::list(members, rows);
+    let columns = ["id", "version", "parent", "offset", "fields"].map(|name| (name, name));
+    let table = Table::rows(columns, &records.records);
     let next = records.next.map(|next| format!("There are more: --from {next}\n"));
     format!("{table}{}", next.unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! What a server has, one noun per file: what can be asked of it, and how the answer looks.
+//! The commands that ask a server, one file for each thing that it has: what can be asked of it, and
+//! how the answer looks. With `-o json` that is the message of the contract.
 
 pub(crate) mod app;
 pub(crate) mod client;
@@ -14,8 +15,19 @@ pub(crate) mod sequence;
 pub(crate) mod workspace;
 
 use clap::Args;
+use serde::Serialize;
+use seriatim_client::Defined;
 
 use crate::remote::Remote;
+
+/// A definition, and what came of it.
+#[derive(Serialize)]
+struct Made<T: Serialize> {
+    #[serde(flatten)]
+    definition: T,
+    #[serde(flatten)]
+    defined: Defined,
+}
 
 /// A workspace, and how new the answer has to be.
 #[derive(Debug, Args)]

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 use clap::Subcommand;
+use seriatim_client::Kind;
 
+use super::Made;
 use crate::remote::{Remote, not_defined};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -21,5 +22,5 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Define { app, name } = task;
     let defined = remote.client.app(app).define_kind(name).await;
     let defined = defined.map_err(|error| not_defined(&error))?;
-    Ok(remote.output.print(&twins::defined(twins::kind(name), defined))?)
+    Ok(remote.output.print(&Made { definition: Kind { name: name.clone() }, defined })?)
 }

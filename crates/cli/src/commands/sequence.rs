@@ -2,13 +2,12 @@
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
-use seriatim_client::{Numbering, Reset};
+use serde::Serialize;
+use seriatim_client::{NewSequence, Reset, SequenceDefinition};
 
-use super::WorkspaceArgs;
-use crate::document::{Json, object};
+use super::{Made, WorkspaceArgs};
 use crate::output::Table;
 use crate::remote::{Remote, not_defined, not_found, not_read};
-use crate::twins;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -44,10 +43,10 @@ pub(crate) struct DefineArgs {
     reset: Option<Begins>,
     /// Where its years turn, as an offset from UTC. For a new one it is +00:00.
     #[arg(long, value_name = "±HH:MM", value_parser = utc_offset, allow_hyphen_values = true)]
-    utc_offset: Option<i32>,
+    utc_offset: Option<String>,
     /// First and last number. Several ranges are used one after the other. A new one counts from 1.
     #[arg(long = "range", value_name = "FIRST..LAST", value_parser = range)]
-    ranges: Vec<(u64, u64)>,
+    ranges: Vec<[u64; 2]>,
     /// The kind of workspaces that has it. For a new one it is `default`.
     #[arg(long)]
     kind: Option<String>,
@@ -61,7 +60,7 @@ pub(crate) struct ShowArgs {
     name: String,
     /// The year of a yearly sequence. Without it, the current one.
     #[arg(long, value_name = "YEAR")]
-    period: Option<u32>,
+    period: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -70,25 +69,22 @@ enum Begins {
     Yearly,
 }
 
-fn range(text: &str) -> Result<(u64, u64), String> {
+fn range(text: &str) -> Result<[u64; 2], String> {
     let ends = text.split_once("..");
-    let ends = ends.and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
+    let ends = ends.and_then(|(first, last)| Some([first.parse().ok()?, last.parse().ok()?]));
     ends.ok_or_else(|| "write FIRST..LAST, such as 1..999999".to_owned())
 }
 
-fn utc_offset(text: &str) -> Result<i32, String> {
-    let minutes = || {
-        let (sign, size) = text.split_at_checked(1)?;
-        let (hours, minutes) = size.split_once(':')?;
-        let size = hours.parse::<u8>().ok().map(i32::from)?.checked_mul(60)?;
-        let size = size.checked_add(i32::from(minutes.parse::<u8>().ok()?))?;
-        match sign {
-            "+" => Some(size),
-            "-" => size.checked_neg(),
-            _ => None,
+/// An offset as it is written, if it looks like one.
+fn utc_offset(text: &str) -> Result<String, String> {
+    let is_digit = |digit: &u8| digit.is_ascii_digit();
+    let is_offset = match text.as_bytes() {
+        [b'+' | b'-', hours @ .., b':', ten, one] => {
+            hours.len() == 2 && hours.iter().chain([ten, one]).all(is_digit)
         }
+        _ => false,
     };
-    minutes().ok_or_else(|| "write ±HH:MM, such as +01:00".to_owned())
+    is_offset.then(|| text.to_owned()).ok_or_else(|| "write ±HH:MM, such as +01:00".to_owned())
 }
 
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
@@ -104,47 +100,51 @@ pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
                      and which have periods",
                 )
             };
-            Ok(remote.output.print(&twins::sequence(&state.ok_or_else(missing)?))?)
+            Ok(remote.output.print(&state.ok_or_else(missing)?)?)
         }
         Task::List { app } => {
-            let sequences = defined(remote, app).await?;
-            let documents = sequences.iter().map(|(name, it)| twins::sequence_definition(name, it));
-            let document = object([("sequences", Json::List(documents.collect()))]);
-            Ok(remote.output.print_as(&document, || table(&sequences))?)
+            #[derive(Serialize)]
+            struct Sequences {
+                sequences: Vec<SequenceDefinition>,
+            }
+            let all = Sequences { sequences: defined(remote, app).await? };
+            Ok(remote.output.print_as(&all, || table(&all.sequences))?)
         }
     }
 }
 
 async fn define(remote: &Remote, args: &DefineArgs) -> Result<()> {
-    let existing =
-        defined(remote, &args.app).await?.into_iter().find(|(name, _)| *name == args.name);
-    let existing = existing.map_or_else(|| Numbering::continuous("{n}"), |(_, existing)| existing);
-    let ranges = Some(args.ranges.clone()).filter(|ranges| !ranges.is_empty());
-    let reset = args.reset.map(|reset| match reset {
-        Begins::Never => Reset::Never,
-        Begins::Yearly => Reset::Yearly,
-    });
-    let numbering = Numbering {
-        format: args.format.clone().unwrap_or(existing.format),
-        reset: reset.unwrap_or(existing.reset),
-        utc_offset_minutes: args.utc_offset.unwrap_or(existing.utc_offset_minutes),
-        ranges: ranges.unwrap_or(existing.ranges),
-        kind: args.kind.clone().unwrap_or(existing.kind),
+    let sequence = NewSequence {
+        kind: args.kind.clone(),
+        ranges: Some(args.ranges.clone()).filter(|ranges| !ranges.is_empty()),
+        format: args.format.clone(),
+        reset: args.reset.map(|reset| match reset {
+            Begins::Never => Reset::Never,
+            Begins::Yearly => Reset::Yearly,
+        }),
+        utc_offset: args.utc_offset.clone(),
     };
-    let defined = remote.client.app(&args.app).define_sequence(&args.name, numbering.clone()).await;
-    let defined = defined.map_err(|error| not_defined(&error))?;
-    let document = twins::sequence_definition(&args.name, &numbering);
-    Ok(remote.output.print(&twins::defined(document, defined))?)
+    let made = remote.client.app(&args.app).define_sequence(&args.name, sequence).await;
+    let made = made.map_err(|error| not_defined(&error))?;
+    // With what was not given.
+    let found = defined(remote, &args.app).await?.into_iter().find(|it| it.name == args.name);
+    let missing = || not_found(format!("sequence {} in {}", args.name, args.app));
+    Ok(remote.output.print(&Made { definition: found.ok_or_else(missing)?, defined: made })?)
 }
 
-async fn defined(remote: &Remote, app: &str) -> Result<Vec<(String, Numbering)>> {
+async fn defined(remote: &Remote, app: &str) -> Result<Vec<SequenceDefinition>> {
     let definitions = remote.client.app(app).definitions().await;
     Ok(definitions.map_err(|error| not_read(&error))?.sequences)
 }
 
-pub(super) fn table(sequences: &[(String, Numbering)]) -> Table {
-    let members = ["name", "format", "reset", "utc_offset", "kind", "ranges"];
-    let rows = sequences.iter().map(|(name, it)| twins::sequence_definition(name, it));
-    let rows = rows.map(|it| it.plain_members(members));
-    Table::list(["sequence", "format", "reset", "utc offset", "kind", "ranges"], rows)
+pub(super) fn table(sequences: &[SequenceDefinition]) -> Table {
+    let columns = [
+        ("sequence", "name"),
+        ("format", "format"),
+        ("reset", "reset"),
+        ("utc offset", "utc_offset"),
+        ("kind", "kind"),
+        ("ranges", "ranges"),
+    ];
+    Table::rows(columns, sequences)
 }

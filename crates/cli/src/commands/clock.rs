@@ -3,9 +3,7 @@
 use anyhow::Result;
 use clap::Subcommand;
 
-use crate::document::{object, of};
 use crate::remote::{Remote, not_defined};
-use crate::twins::moment;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Task {
@@ -17,5 +15,5 @@ pub(crate) enum Task {
 pub(crate) async fn run(remote: &Remote, task: &Task) -> Result<()> {
     let Task::Accept = task;
     let time = remote.client.accept_clock().await.map_err(|error| not_defined(&error))?;
-    Ok(remote.output.print(&object([("time", of(moment(time)))]))?)
+    Ok(remote.output.print(&time)?)
 }

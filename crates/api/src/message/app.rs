@@ -4,6 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use seriatim_types as types;
 
+/// A name that is no id: not of digits alone, without control characters, and neither `.` nor `..`.
+const NAME: &str = r"^(?!([0-9]+|\.{1,2})$)[^\u0000-\u001f\u007f-\u009f]+$";
+
 /// An app: all that was settled when it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct App {
@@ -29,7 +32,7 @@ pub struct App {
 #[schemars(deny_unknown_fields)]
 pub struct NewApp {
     /// Its name: not of digits alone.
-    #[schemars(length(min = 1, max = 255), regex(pattern = r"[^0-9]"))]
+    #[schemars(length(min = 1, max = 255), regex(pattern = NAME))]
     pub name: String,
     /// How many partitions it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]

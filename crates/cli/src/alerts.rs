@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use seriatim_json::write::moment;
+use seriatim_api::message::Timestamp;
 use seriatim_node::{Ahead, ClockAhead, Jump, Node, Reason, State};
 use seriatim_server::describe_clock;
 use seriatim_storage::CommitError;
@@ -85,7 +85,8 @@ impl Alert {
             }
             Self::DiskAnswers => tracing::warn!("disk answers again: the sync has returned"),
             Self::ClockAhead(ahead) => {
-                let [time, last_time] = [ahead.time, ahead.last_time].map(moment);
+                let [time, last_time] =
+                    [ahead.time, ahead.last_time].map(|time| Timestamp::from(time).to_string());
                 let reason = describe_clock(*ahead);
                 tracing::warn!(time, last_time, reason, effect = EFFECT, "clock not believed");
             }
@@ -102,7 +103,7 @@ pub(crate) fn log_jump(Jump { from, to }: Jump) {
         Ahead(to, from)
     );
     let next = "if it is wrong, stop the server and set the clock right: keys, expiries and years end by it";
-    let [last_time, time] = [from, to].map(moment);
+    let [last_time, time] = [from, to].map(|time| Timestamp::from(time).to_string());
     tracing::warn!(time, last_time, reason, next, "clock far ahead is believed");
 }
 

@@ -198,15 +198,6 @@ pub fn workspace(body: &[u8]) -> Result<Name, Invalid> {
     kind_of(kind)
 }
 
-/// The word for what a word stands for.
-pub(crate) fn word_of<T: Copy + PartialEq>(
-    words: &[(&'static str, T)],
-    meaning: T,
-) -> &'static str {
-    let found = words.iter().find(|(_, known)| *known == meaning);
-    found.map(|(word, _)| *word).expect("every meaning has its word")
-}
-
 fn read_or<T>(
     slot: Slot<'_>,
     default: T,

@@ -1,8 +1,7 @@
-//! The JSON edge: what clients send becomes commands and definitions, what was committed becomes
-//! the bodies of answers.
+//! The JSON edge: what clients send becomes commands and definitions.
 //!
 //! ```text
-//!  bytes ─► read: tree ─┬─► canonical: RFC 8785           bytes ◄─ write: receipts, events, rows
+//!  bytes ─► read: tree ─┬─► canonical: RFC 8785
 //!                       ├─► command: templates with holes
 //!                       └─► define:  definitions
 //! ```
@@ -23,7 +22,6 @@ mod number;
 mod path;
 mod read;
 mod time;
-pub mod write;
 
 pub use canonical::canonical;
 pub use command::{CommandBody, command};

@@ -5,9 +5,9 @@
 //! refused, because no command can make it.
 
 use bytes::Bytes;
+use seriatim_api::message::Json;
 use seriatim_core::{Committed, Refusal};
 use seriatim_json::header;
-use seriatim_json::write::{Fact, facts};
 use seriatim_node::{
     ClientState, Consistency, Head, Inclusion, Node, ProofFailed, Reader, SequenceState, State,
     Workspace as Found,
@@ -208,10 +208,7 @@ impl Workspace {
 
 impl Record {
     fn new(id: Number, row: RecordRow) -> Self {
-        let fields = row.fields.iter().map(|(name, value)| (name.as_str(), value.clone()));
-        let fields: Vec<(&str, Fact)> =
-            fields.map(|(name, value)| (name, Fact::Json(value))).collect();
-        let fields = facts(&fields).into();
+        let fields = Json::object(&row.fields).get().to_owned().into();
         let RecordRow { kind, class, parent, version, offset, .. } = row;
         Self { id, kind, class, parent, version, fields, offset }
     }

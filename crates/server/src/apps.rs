@@ -8,9 +8,9 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use seriatim_api::message::{App, Apps};
 use seriatim_core::{Defined, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
-use seriatim_json::write::{self, Fact};
 use seriatim_node::{AskError, no_app};
 use seriatim_types::{AppSettings, Define, Definitions, Name};
 
@@ -29,7 +29,7 @@ pub(crate) async fn create(
     let body = asked.body(body, &context).await?;
     let (settings, is_new) = make(&context, body).await?;
     let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok(answer::json(status, write::app(&settings)))
+    Ok(answer::json(status, &App::from(&settings)))
 }
 
 /// `GET /v1/apps`.
@@ -40,8 +40,8 @@ pub(crate) async fn list(
     asked.query()?;
     let list = |context: &Context| {
         let apps = context.node.apps()?;
-        let apps = apps.iter().map(|definitions| write::app(&definitions.app)).collect();
-        Ok(write::facts(&[("apps", Fact::List(apps))]))
+        let apps = apps.iter().map(|definitions| App::from(&definitions.app)).collect();
+        Ok(answer::body(&Apps { apps }))
     };
     Ok(answer::reserved(context.read_apps(list, Vec::len).await?))
 }
@@ -53,7 +53,7 @@ pub(crate) async fn get(
 ) -> Result<Response, ApiError> {
     asked.query()?;
     let app = asked.app()?;
-    let get = move |context: &Context| Ok(write::app(&find(context, &app)?.app));
+    let get = move |context: &Context| Ok(answer::body(&App::from(&find(context, &app)?.app)));
     Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn change(
         Ok(find(context, &app)?.app)
     };
     let settings = context.ask_apps(change).await?;
-    Ok(answer::ok(write::app(&settings)))
+    Ok(answer::ok(&App::from(&settings)))
 }
 
 /// Makes an app as a body says. Returns whether there was none before.

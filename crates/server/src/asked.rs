@@ -19,13 +19,12 @@ use bytes::{Bytes, BytesMut};
 use http_body::Body as _;
 use seriatim_api::code::ErrorCode;
 use seriatim_api::method::{Method, Parameter};
-use seriatim_json::write::Fact;
 use seriatim_json::{Invalid, Problem, header};
 use seriatim_types::limits::{COMMAND_BYTES_MAX, ENTITY_KEY_BYTES_MAX, NAME_BYTES_MAX};
 use seriatim_types::{ClientId, EntityKey, Key, Name, PartitionId, WorkspaceRef};
 
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::memory_budget::MemoryBudget;
 use crate::path;
 

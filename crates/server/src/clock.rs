@@ -6,15 +6,15 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
 use seriatim_api::code::ErrorCode;
+use seriatim_api::message::{ClockAccepted, Timestamp};
 use seriatim_json::define;
-use seriatim_json::write::{self, Fact, moment};
 use seriatim_node::{ClockAhead, RETRY_AFTER};
 use seriatim_types::Time;
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 
 /// Believes the clock as it is now, because an operator vouches for it.
 pub(crate) async fn accept(
@@ -25,7 +25,7 @@ pub(crate) async fn accept(
     asked.query()?;
     define::nothing(&asked.body(body, &context).await?)?;
     let time = accepted(&context)?;
-    Ok(answer::ok(write::facts(&[("time", Fact::Time(time))])))
+    Ok(answer::ok(&ClockAccepted { time: time.into() }))
 }
 
 /// The same in any protocol. Returns the time that is believed from now on.
@@ -37,14 +37,14 @@ pub(crate) fn accepted(context: &Context) -> Result<Time, ApiError> {
 pub(crate) fn busy(ahead: ClockAhead) -> ApiError {
     ApiError::new(ErrorCode::Busy, describe(ahead))
         .with("reason", Fact::Text("clock".to_owned()))
-        .with("time", Fact::Time(ahead.time))
-        .with("last_time", Fact::Time(ahead.last_time))
+        .with("time", Fact::Time(ahead.time.into()))
+        .with("last_time", Fact::Time(ahead.last_time.into()))
         .retryable_after(RETRY_AFTER)
 }
 
 /// Why the clock is not believed, with both times.
 #[must_use]
 pub fn describe(ahead: ClockAhead) -> String {
-    let [time, last_time] = [ahead.time, ahead.last_time].map(moment);
+    let [time, last_time] = [ahead.time, ahead.last_time].map(Timestamp::from);
     format!("{ahead}. It shows {time}, and the newest time is {last_time}")
 }

@@ -19,9 +19,9 @@ use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
 use seriatim_api::code::ErrorCode;
+use seriatim_api::message;
 use seriatim_codec::fingerprint;
 use seriatim_core::{CommandOutcome, Refusal};
-use seriatim_json::write::{self, Fact};
 use seriatim_json::{CommandBody, header};
 use seriatim_node::{Reader, Reply, RequestError, Written};
 use seriatim_types::{
@@ -33,7 +33,7 @@ use tokio::sync::oneshot;
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::memory_budget::Reservation;
 use crate::reads::cost;
 use crate::refusals::late;
@@ -90,11 +90,9 @@ pub(crate) async fn submit(
         carry_out(&context, target, command).await
     };
     let carried = counted(&context, began, answered.await)?;
-    let Carried { app, workspace, partition, receipt, is_replayed } = &carried;
-    let is_replayed = if *is_replayed { "true" } else { "false" };
+    let is_replayed = if carried.is_replayed { "true" } else { "false" };
     let header = [(REPLAYED, HeaderValue::from_static(is_replayed))];
-    let body = write::receipt(receipt, app, workspace, *partition);
-    Ok((header, answer::ok(body)).into_response())
+    Ok((header, answer::ok(&carried.receipt())).into_response())
 }
 
 /// The headers end with it: while the command is carried out, nothing holds the buffer that they were
@@ -217,6 +215,14 @@ pub(crate) fn settle(
     }
 }
 
+impl Carried {
+    /// The answer to the command.
+    pub(crate) fn receipt(&self) -> message::Receipt {
+        let Self { app, workspace, partition, receipt, is_replayed: _ } = self;
+        message::Receipt::new(receipt, app, workspace.clone(), *partition)
+    }
+}
+
 impl Target {
     pub(crate) fn of(
         context: &Context,
@@ -271,7 +277,7 @@ fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
     match reader.committed_hash(first) {
         Ok((offset, hash)) => refused
             .with("committed_offset", Fact::Number(offset.get()))
-            .with("committed_hash", Fact::Hash(hash)),
+            .with("committed_hash", Fact::Hash(hash.into())),
         // It was refused, whether or not the original can be shown.
         Err(_) => refused,
     }

@@ -6,14 +6,13 @@ use std::time::Duration;
 use seriatim_api::code::ErrorCode;
 use seriatim_codec::PartitionPrefix;
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
-use seriatim_json::write::Fact;
 use seriatim_node::{AskError, Clock, Node, RETRY_AFTER, Reader, State, View};
 use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinError;
 
 use crate::commands::unread;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::metrics::Metrics;
 use crate::reader_pool::ReaderPool;

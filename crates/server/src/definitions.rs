@@ -8,8 +8,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use seriatim_api::message;
 use seriatim_core::{DeclareOutcome, DefineOutcome};
-use seriatim_json::write::{self, Fact};
 use seriatim_json::{Invalid, define};
 use seriatim_types::{Declare, DefineRequest, Name, WorkspaceId};
 
@@ -26,7 +26,9 @@ pub(crate) async fn get(
 ) -> Result<Response, ApiError> {
     asked.query()?;
     let app = asked.app()?;
-    let get = move |context: &Context| Ok(write::definitions(&apps::find(context, &app)?));
+    let get = move |context: &Context| {
+        Ok(answer::body(&message::Definitions::from(&apps::find(context, &app)?)))
+    };
     Ok(answer::reserved(context.read_apps(get, Vec::len).await?))
 }
 
@@ -77,8 +79,7 @@ async fn define(
     let app = asked.app()?;
     let request = read(asked.name("name")?, &asked.body(body, context).await?)?;
     let Defined { version, is_new } = carry_out(context, app, request).await?;
-    let facts = [("version", Fact::Number(version)), ("changed", Fact::Flag(is_new))];
-    Ok(answer::ok(write::facts(&facts)))
+    Ok(answer::ok(&message::Defined { version, changed: is_new }))
 }
 
 async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Response, ApiError> {
@@ -86,12 +87,9 @@ async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Re
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let kind = define::workspace(&asked.body(body, context).await?)?;
     let declared = settle(context, app, Declare { workspace, kind: kind.clone() }).await?;
-    Ok(answer::ok(write::facts(&[
-        ("workspace", Fact::Text(declared.workspace)),
-        ("workspace_id", Fact::Number(declared.id.0)),
-        ("kind", Fact::Text(kind.as_str().to_owned())),
-        ("created", Fact::Flag(declared.is_new)),
-    ])))
+    let Declared { workspace, id, is_new } = declared;
+    let kind = kind.as_str().to_owned();
+    Ok(answer::ok(&message::Declared { workspace, workspace_id: id.0, kind, created: is_new }))
 }
 
 /// What came of a definition.

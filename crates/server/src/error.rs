@@ -16,12 +16,14 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use seriatim_api::code::{ErrorCode, Outcome};
-use seriatim_json::write::{self, Fact};
+use seriatim_api::message::{Hash, Json, Timestamp};
 use seriatim_json::{Invalid, Problem};
 use seriatim_node::Written;
 
-use crate::answer::JSON;
+use crate::answer::{self, JSON};
 
 /// Why a request was not carried out, or may not have been.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,17 @@ pub struct ApiError {
     pub outcome: Option<Written>,
     /// What else there is to know, by name.
     pub facts: Vec<(&'static str, Fact)>,
+}
+
+/// Something that an error says under a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Fact {
+    Number(u64),
+    Text(String),
+    Time(Timestamp),
+    Hash(Hash),
+    Json(Json),
 }
 
 impl ApiError {
@@ -113,11 +126,24 @@ impl ApiError {
 
     /// The body, as JSON.
     pub(crate) fn body(&self) -> Vec<u8> {
-        let text = |text: &str| Fact::Text(text.to_owned());
-        let outcome = self.outcome.map(|outcome| ("outcome", text(word(outcome).as_str())));
-        let facts = outcome.into_iter().chain(self.facts.iter().cloned());
-        let facts: Vec<_> = facts.chain([("help", text(self.code.help()))]).collect();
-        write::error(self.code.as_str(), &self.message, self.is_retryable, &facts)
+        answer::body(self)
+    }
+}
+
+/// As [`ErrorBody`](seriatim_api::error::ErrorBody) says. That struct is for readers: stored values pass
+/// through here with all their digits.
+impl Serialize for ApiError {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut body = serializer.serialize_map(None)?;
+        body.serialize_entry("code", &self.code)?;
+        body.serialize_entry("message", &self.message)?;
+        body.serialize_entry("retryable", &self.is_retryable)?;
+        if let Some(outcome) = self.outcome {
+            body.serialize_entry("outcome", &word(outcome))?;
+        }
+        self.facts.iter().try_for_each(|(name, fact)| body.serialize_entry(name, fact))?;
+        body.serialize_entry("help", self.code.help())?;
+        body.end()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use seriatim_json::write::{self, Fact};
+use seriatim_api::message::{Live, Ready, Version};
 
 use crate::answer;
 use crate::clock;
@@ -15,7 +15,7 @@ use crate::partitions::states;
 
 /// That the process answers.
 pub(crate) async fn live() -> Response {
-    answer::ok(write::facts(&[("live", Fact::Flag(true))]))
+    answer::ok(&Live { live: true })
 }
 
 /// Whether every partition takes commands, and the disk answers.
@@ -30,17 +30,12 @@ pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Respons
     };
     let (is_ready, partitions, disk) = context.ask(look).await?;
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let mut facts = vec![("ready", Fact::Flag(is_ready)), ("partitions", Fact::List(partitions))];
     let clock = context.node.time().err().map(clock::describe);
-    facts.extend(clock.or(disk).map(|reason| ("reason", Fact::Text(reason))));
-    Ok(answer::json(status, write::facts(&facts)))
+    Ok(answer::json(status, &Ready { ready: is_ready, partitions, reason: clock.or(disk) }))
 }
 
 /// What is running.
 pub(crate) async fn version() -> Response {
-    let version = env!("CARGO_PKG_VERSION").to_owned();
-    answer::ok(write::facts(&[
-        ("name", Fact::Text("seriatim".to_owned())),
-        ("version", Fact::Text(version)),
-    ]))
+    let (name, version) = ("seriatim".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    answer::ok(&Version { name, version })
 }

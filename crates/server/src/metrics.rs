@@ -18,11 +18,10 @@ use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 use seriatim_api::code::ErrorCode;
 use seriatim_api::error::BUSY_REASONS;
-use seriatim_json::write::Fact;
 use seriatim_node::Node;
 
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::node_metrics::NodeMetrics;
 use crate::partitions::word;
 

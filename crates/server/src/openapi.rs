@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use axum::http::StatusCode;
 use axum::response::Response;
 use seriatim_api::openapi;
 
@@ -20,5 +21,5 @@ pub(crate) fn prepare() {
 
 /// The document.
 pub(crate) async fn get() -> Response {
-    answer::ok(DOCUMENT.clone())
+    answer::written(StatusCode::OK, DOCUMENT.clone())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use seriatim_api::message::{PartitionState, PartitionStatus, Partitions, Restarted};
 use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
-use seriatim_json::write::{self, Fact};
 use seriatim_node::State as Doing;
 use seriatim_types::{Name, PartitionId, PartitionRef};
 
@@ -22,7 +22,7 @@ pub(crate) async fn list(
 ) -> Result<Response, ApiError> {
     asked.query()?;
     let partitions = context.ask(|context| Ok(states(context))).await?;
-    Ok(answer::ok(write::facts(&[("partitions", Fact::List(partitions))])))
+    Ok(answer::ok(&Partitions { partitions }))
 }
 
 /// Lets a partition read its log again: 202, because that goes on behind the answer.
@@ -34,11 +34,8 @@ pub(crate) async fn restart(
     let (app, partition) = (asked.app()?, asked.partition()?);
     let found = find(&context, app.clone(), partition).await?;
     context.node.restart(found);
-    let facts = [
-        ("app", Fact::Text(app.as_str().to_owned())),
-        ("partition", Fact::Number(u64::from(partition.0))),
-    ];
-    Ok(answer::json(StatusCode::ACCEPTED, write::facts(&facts)))
+    let restarted = Restarted { app: app.as_str().to_owned(), partition: partition.0 };
+    Ok(answer::json(StatusCode::ACCEPTED, &restarted))
 }
 
 /// A partition of an app, also of the system's.
@@ -59,44 +56,36 @@ pub(crate) async fn find(
     Ok(PartitionRef { app: settings.app, partition })
 }
 
-/// The bodies of all partitions.
-pub(crate) fn states(context: &Context) -> Vec<Vec<u8>> {
-    let body = |(app, PartitionId(partition), doing): (String, PartitionId, Doing)| {
-        let (done, total) = progress(&doing);
-        let reason = reason(&doing).map_or(Fact::Null, Fact::Text);
-        write::facts(&[
-            ("app", Fact::Text(app)),
-            ("partition", Fact::Number(u64::from(partition))),
-            ("state", Fact::Text(word(&doing).to_owned())),
-            ("done", Fact::Number(done)),
-            ("total", Fact::Number(total)),
-            ("reason", reason),
-        ])
+/// What all partitions are doing.
+pub(crate) fn states(context: &Context) -> Vec<PartitionStatus> {
+    let status = |(app, PartitionId(partition), doing): (String, PartitionId, Doing)| {
+        let (done, total) = match &doing {
+            Doing::Actualizing(progress) => (progress.done, progress.total),
+            Doing::Serving | Doing::Stopped(_) => (0, 0),
+        };
+        let reason = match &doing {
+            Doing::Actualizing(_) | Doing::Serving => None,
+            Doing::Stopped(reason) => Some(reason.to_string()),
+        };
+        PartitionStatus { app, partition, state: state(&doing), done, total, reason }
     };
-    context.partitions().into_iter().map(body).collect()
+    context.partitions().into_iter().map(status).collect()
 }
 
-/// The word for what a partition is doing.
+/// The contract's word for what a partition is doing.
+fn state(doing: &Doing) -> PartitionState {
+    match doing {
+        Doing::Actualizing(_) => PartitionState::Actualizing,
+        Doing::Serving => PartitionState::Serving,
+        Doing::Stopped(_) => PartitionState::Stopped,
+    }
+}
+
+/// The same in metrics.
 pub(crate) fn word(doing: &Doing) -> &'static str {
     match doing {
         Doing::Actualizing(_) => "actualizing",
         Doing::Serving => "serving",
         Doing::Stopped(_) => "stopped",
-    }
-}
-
-/// How far it is with reading its log.
-pub(crate) fn progress(doing: &Doing) -> (u64, u64) {
-    match doing {
-        Doing::Actualizing(progress) => (progress.done, progress.total),
-        Doing::Serving | Doing::Stopped(_) => (0, 0),
-    }
-}
-
-/// Why it has stopped, if it has.
-pub(crate) fn reason(doing: &Doing) -> Option<String> {
-    match doing {
-        Doing::Actualizing(_) | Doing::Serving => None,
-        Doing::Stopped(reason) => Some(reason.to_string()),
     }
 }

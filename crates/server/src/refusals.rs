@@ -1,15 +1,15 @@
 //! What the node answers, in the codes and facts of the contract.
 
 use seriatim_api::code::ErrorCode;
+use seriatim_api::message::Json;
 use seriatim_core::{Current, CurrentValue, Exhausted, Refusal, Subject};
-use seriatim_json::write::Fact;
 use seriatim_node::{
     AskError, Busy, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, State, Written,
 };
 use seriatim_types::Name;
 
 use crate::clock;
-use crate::error::{ApiError, code_of};
+use crate::error::{ApiError, Fact, code_of};
 
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
@@ -145,7 +145,7 @@ fn facts(refusal: Refusal) -> Vec<(&'static str, Fact)> {
         }
         Refusal::KeyWindowFull { max, .. } => vec![("limit", Fact::Number(max))],
         Refusal::DeadlineExceeded { deadline, time } => {
-            vec![("deadline", Fact::Time(deadline)), ("time", Fact::Time(time))]
+            vec![("deadline", Fact::Time(deadline.into())), ("time", Fact::Time(time.into()))]
         }
         // The original of a reused key has to be looked up: see the commands.
         Refusal::KeyReused { .. } | Refusal::PermissionDenied { .. } | Refusal::AppNotFound(_) => {
@@ -173,8 +173,8 @@ fn exhausted_facts(exhausted: &Exhausted) -> Vec<(&'static str, Fact)> {
 /// What something is now.
 fn current_facts(Current { version, value }: Current) -> Vec<(&'static str, Fact)> {
     let value = match value {
-        CurrentValue::Entity(value) => Fact::Json(value),
-        CurrentValue::Record(fields) => Fact::Fields(fields),
+        CurrentValue::Entity(value) => Fact::Json(Json::stored(&value)),
+        CurrentValue::Record(fields) => Fact::Json(Json::object(&fields)),
     };
     vec![("current_version", Fact::Number(version)), ("current_value", value)]
 }

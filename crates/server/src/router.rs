@@ -11,10 +11,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 use seriatim_api::code::ErrorCode;
 use seriatim_api::method::{METHODS, Method, MethodId, Verb};
-use seriatim_json::write::Fact;
 
 use crate::context::Context;
-use crate::error::{ApiError, finish};
+use crate::error::{ApiError, Fact, finish};
 use crate::reads::http as reads;
 use crate::{
     apps, browsers, clock, commands, definitions, error_page, grpc, health, metrics, openapi,

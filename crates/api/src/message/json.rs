@@ -39,12 +39,18 @@ impl Json {
     /// # Panics
     ///
     /// If it is not JSON, which no value can be that was stored.
-    pub(super) fn stored(bytes: &[u8]) -> Self {
+    #[must_use]
+    pub fn stored(bytes: &[u8]) -> Self {
         Self::from_bytes(bytes).expect("what is stored was read as JSON before")
     }
 
     /// The fields of a record, as one object.
-    pub(super) fn object(fields: &Fields) -> Self {
+    ///
+    /// # Panics
+    ///
+    /// If a value is not JSON, which none can be that was stored.
+    #[must_use]
+    pub fn object(fields: &Fields) -> Self {
         let sizes = fields.iter().flat_map(|(name, value)| [name.as_str().len(), value.len(), 4]);
         let mut bytes = Vec::with_capacity(sizes.chain([2]).sum());
         bytes.push(b'{');

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::Result;
-use seriatim_json::write::moment;
+use seriatim_api::message::Timestamp;
 use seriatim_node::Ahead;
 use seriatim_storage::{OpenError, Store};
 use seriatim_storage_fjall::FjallStore;
@@ -101,7 +101,7 @@ fn say_if_future(newest: Option<Time>) {
         complain(format!(
             "seriatim: the newest time in the store, {}, is {} ahead of this machine's clock: that one is \
              behind, or one that the server believed was ahead",
-            moment(newest),
+            Timestamp::from(newest),
             Ahead(newest, now)
         ));
     }
@@ -132,7 +132,7 @@ fn document(Verified { files, totals }: &Verified) -> Json {
         ("series", of(totals.series)),
         ("keys", of(totals.keys)),
         ("rows", of(totals.rows)),
-        ("newest_time", of(totals.newest.map(moment))),
+        ("newest_time", of(totals.newest.map(|it| Timestamp::from(it).to_string()))),
     ])
 }
 

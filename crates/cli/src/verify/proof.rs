@@ -14,7 +14,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value};
-use seriatim_json::write;
+use seriatim_api::message::Event;
 use seriatim_storage::Store;
 use seriatim_types::{Hash, PartitionId, PartitionOffset};
 use seriatim_verify::{ProofProblem, Proved, StoredEvent, check_proof, find_event};
@@ -130,8 +130,9 @@ fn check_event(proved: &Proved, file: &Path, data: &Path) -> Result<String> {
         different("EVENT_NOT_STORED", what)
     })?;
     let workspace = workspace_name.map_or(event.workspace.0.to_string(), |it| it.to_string());
-    let stored: Map<String, Value> =
-        serde_json::from_slice(&write::event(&event, &workspace, partition, leaf))?;
+    let stored: Map<String, Value> = serde_json::from_str(&serde_json::to_string(&Event::new(
+        &event, &workspace, partition, leaf,
+    ))?)?;
     let members: BTreeSet<&String> = stored.keys().chain(given.keys()).collect();
     for member in members {
         let [expected, found] = [&stored, &given].map(|it| it.get(member));

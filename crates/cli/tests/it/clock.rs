@@ -39,7 +39,8 @@ fn fill(folder: &Path, ago: Duration) {
     let store = app.workspace("store-1").unwrap();
     let expiry =
         SystemTime::now().checked_sub(ago).unwrap().checked_add(DAY.saturating_mul(30)).unwrap();
-    let body = INVOICE.replace("EXPIRY", &seriatim_json::write::moment(time(expiry)));
+    let body = INVOICE
+        .replace("EXPIRY", &seriatim_api::message::Timestamp::from(time(expiry)).to_string());
     let key = u128::from_str_radix(&KEY.replace('-', ""), 16).unwrap();
     store.submit("cli", Key(key.to_be_bytes()), &body).unwrap();
     seriatim.close().unwrap();

@@ -7,7 +7,6 @@
     reason = "helpers of tests, which clippy does not take for tests: a panic fails the test"
 )]
 
-mod answers;
 mod bad_commands;
 mod commands;
 mod corpus;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use seriatim_api::grpc as proto;
 use seriatim_api::grpc::command_service_server::CommandService;
-use seriatim_json::write;
 use seriatim_types::Time;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::read;
 use super::stream::SubmitStream;
 use super::timeout::timeout;
+use crate::answer;
 use crate::asked::{name, workspace};
 use crate::commands::{Carried, Target, carry_out, command, counted};
 use crate::context::Context;
@@ -55,9 +55,8 @@ impl CommandService for Commands {
 
 /// The answer to a command that was carried out.
 pub(super) fn submitted(carried: &Carried) -> proto::SubmitResponse {
-    let Carried { app, workspace, partition, receipt, is_replayed } = carried;
-    let receipt_json = write::receipt(receipt, app, workspace, *partition).into();
-    proto::SubmitResponse { replayed: *is_replayed, receipt_json }
+    let receipt_json = answer::body(&carried.receipt()).into();
+    proto::SubmitResponse { replayed: carried.is_replayed, receipt_json }
 }
 
 impl Commands {

@@ -15,20 +15,19 @@ use prost::Message;
 use seriatim_api::code::ErrorCode;
 use seriatim_api::grpc::rpc::{self, Any, ErrorInfo, RetryInfo};
 use seriatim_api::grpc::{Error, Outcome as OutcomeWord};
-use seriatim_json::write::{self, Fact};
 use seriatim_node::Written;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::MESSAGE_BYTES_MAX;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::memory_budget::rate_limited;
 
 /// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, which
 /// stands in it four times, and facts that are longer are left out: what an entity or a record is now
 /// can be read by its key.
 const STATUS_MESSAGE_BYTES_MAX: usize = 768;
-const FACTS_BYTES_MAX: usize = 3 * 1024;
+const BODY_BYTES_MAX: usize = 4 * 1024;
 
 const DOMAIN: &str = "seriatim";
 
@@ -57,7 +56,7 @@ pub(super) fn status_of(code: Code, error: ApiError, metadata: MetadataMap) -> S
 
 fn shortened(mut error: ApiError) -> ApiError {
     error.message.truncate(error.message.floor_char_boundary(STATUS_MESSAGE_BYTES_MAX));
-    let is_long = |error: &ApiError| write::facts(&error.facts).len() > FACTS_BYTES_MAX;
+    let is_long = |error: &ApiError| error.body().len() > BODY_BYTES_MAX;
     if is_long(&error) {
         error.facts.retain(|(name, _)| *name != "current_value");
     }

@@ -6,16 +6,16 @@ use std::task::{Context as TaskContext, Poll};
 
 use seriatim_api::grpc as proto;
 use seriatim_api::grpc::read_service_server::ReadService;
-use seriatim_json::write;
 use seriatim_types::NUMBER_MAX;
 use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
 use super::read;
+use crate::answer;
 use crate::asked::check_in;
 use crate::context::Context;
-use crate::reads::{self, Part, Shown};
+use crate::reads::{self, Part};
 
 /// Events of one message of a subscription, in number and in bytes. It is cut behind the event with
 /// which it comes to as many.
@@ -61,7 +61,7 @@ fn written(part: &Part<'_>) -> (Result<proto::SubscribeResponse, Status>, usize)
         Part::Events(events) => {
             let mut bytes = 0_usize;
             for it in events.iter().take(BATCH_EVENTS_MAX) {
-                let json = event(it);
+                let json = answer::body(&it.message());
                 bytes = bytes.saturating_add(json.len());
                 message.events_json.push(json.into());
                 if bytes >= BATCH_BYTES_MAX {
@@ -74,9 +74,4 @@ fn written(part: &Part<'_>) -> (Result<proto::SubscribeResponse, Status>, usize)
     }
     let count = message.events_json.len();
     (Ok(message), count)
-}
-
-fn event(shown: &Shown) -> Vec<u8> {
-    let Shown { committed, workspace, partition } = shown;
-    write::event(&committed.event, workspace, *partition, &committed.leaf)
 }

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_api::code::ErrorCode;
+use seriatim_api::message::Event;
 use seriatim_core::Committed;
-use seriatim_json::write::Fact;
 use seriatim_node::{Log, Reader, SubscribeError, Subscription};
 use seriatim_types::{PartitionId, PartitionRef};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -25,7 +25,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use super::events::Names;
 use super::{LogRead, called, find};
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::metrics::Open;
 
 /// What a follower is told.
@@ -43,6 +43,14 @@ pub(crate) struct Shown {
     pub(crate) committed: Committed,
     pub(crate) workspace: Arc<str>,
     pub(crate) partition: PartitionId,
+}
+
+impl Shown {
+    /// The event as answers have it.
+    pub(crate) fn message(&self) -> Event {
+        let Self { committed: Committed { event, leaf, .. }, workspace, partition } = self;
+        Event::new(event, workspace, *partition, leaf)
+    }
 }
 
 /// How long events that were read wait for a client that does not.

@@ -5,8 +5,11 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use seriatim_api::message::{
+    ClientState, Consistency, Entity, Event, Events, Hash, Head, InclusionProof, Record, Records,
+    SequenceState,
+};
 use seriatim_core::Committed;
-use seriatim_json::write::{self, Fact};
 use seriatim_types::{NUMBER_MAX, Number, PartitionId, RecordRow, Year};
 
 use super::events::{Listed, Span, list};
@@ -14,7 +17,6 @@ use super::page::Page;
 use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
 use crate::answer;
 use crate::asked::{Asked, Query, name, whole};
-use crate::commands::Carried;
 use crate::context::Context;
 use crate::error::ApiError;
 
@@ -66,7 +68,7 @@ pub(crate) async fn record(
     let id = asked.number("id")?;
     let id = Number::new(id).expect("the range is that of numbers");
     let record = super::record(read, id).await?;
-    Ok(answer::read(record.map(|row| write::record(id, &row))))
+    Ok(answer::read(record.map(|row| answer::body(&Record::new(id, &row)))))
 }
 
 /// Records of a kind, by their ids.
@@ -77,10 +79,10 @@ pub(crate) async fn records(
     let (read, query) = workspace_read(context, &asked)?;
     let kind = name("kind", query.required("kind")?)?;
     let (from, limit) = (query.number_or_default("from")?, query.number_or_default("limit")?);
-    let write = |id, row: &RecordRow| counted(write::record(id, row));
+    let write = |id, row: &RecordRow| counted(answer::body(&Record::new(id, row)));
     let finish = |page: Page<Vec<u8>>| {
-        let next = if page.is_last { Fact::Null } else { Fact::Number(page.next) };
-        write::facts(&[("records", Fact::List(page.rows)), ("next", next)])
+        let next = (!page.is_last).then_some(page.next);
+        answer::page(&Records { records: Vec::new(), next }, &page.rows)
     };
     let page = super::records(read, kind, (from, limit), write, finish).await?;
     Ok(answer::reserved(page))
@@ -94,7 +96,7 @@ pub(crate) async fn entity(
     let (read, _) = workspace_read(context, &asked)?;
     let key = asked.entity_key()?;
     let entity = super::entity(read, key.clone()).await?;
-    Ok(answer::read(entity.map(|row| write::entity(&key, &row))))
+    Ok(answer::read(entity.map(|row| answer::body(&Entity::new(&key, &row)))))
 }
 
 /// Where a sequence stands.
@@ -107,8 +109,14 @@ pub(crate) async fn sequence(
     let period = query.number("period")?;
     let year = period.and_then(|year| Year::new(u16::try_from(year).ok()?));
     let state = super::sequence(read, name.clone(), year).await?;
-    let next = state.next.as_ref().map(|(number, text)| (*number, text.as_str()));
-    Ok(answer::ok(write::sequence(&name, state.period, state.last, next)))
+    let (next, next_text) = state.next.map(|(next, text)| (next.get(), text)).unzip();
+    Ok(answer::ok(&SequenceState {
+        name: name.as_str().to_owned(),
+        period: state.period.map(Year::get),
+        last: state.last.map_or(0, Number::get),
+        next,
+        next_text,
+    }))
 }
 
 /// Where a client stands.
@@ -119,7 +127,11 @@ pub(crate) async fn client(
     let (read, _) = workspace_read(context, &asked)?;
     let client = asked.client()?;
     let state = super::client(read, client.clone()).await?;
-    Ok(answer::ok(write::client(&client, state.last_client_sequence, state.last_offset)))
+    Ok(answer::ok(&ClientState {
+        client: String::from_utf8_lossy(client.as_bytes()).into_owned(),
+        last_client_sequence: state.last_client_sequence.get(),
+        last_offset: state.last_offset.get(),
+    }))
 }
 
 /// The receipt of a command.
@@ -131,10 +143,7 @@ pub(crate) async fn receipt(
     let client = asked.client()?;
     let key = asked.idempotency_key()?;
     let carried = super::receipt(read, client, key).await?;
-    Ok(answer::read(carried.map(|carried| {
-        let Carried { app, workspace, partition, receipt, .. } = carried;
-        write::receipt(&receipt, &app, &workspace, partition)
-    })))
+    Ok(answer::read(carried.map(|carried| answer::body(&carried.receipt()))))
 }
 
 /// The size and the root of the tree over a workspace's log.
@@ -144,7 +153,7 @@ pub(crate) async fn head(
 ) -> Result<Response, ApiError> {
     let (read, _) = workspace_read(context, &asked)?;
     let (workspace, head) = super::head(read).await?;
-    Ok(answer::ok(write::head(&workspace, head.size, &head.root)))
+    Ok(answer::ok(&Head { workspace, size: head.size, root: head.root.into() }))
 }
 
 /// That an event is among the first of a workspace's log.
@@ -157,8 +166,7 @@ pub(crate) async fn proof(
     let offset = Number::new(offset).expect("the range is that of numbers");
     let size = query.number("size")?;
     let Proven { proof, to: size, .. } = super::proof(read, offset, size).await?;
-    let (leaf, path, root) = (&proof.leaf, &proof.path, &proof.root);
-    Ok(answer::ok(write::inclusion(&write::Inclusion { offset, size, leaf, path, root })))
+    Ok(answer::ok(&InclusionProof::new(offset.get(), size, &proof)))
 }
 
 /// That a workspace's log only grew from one size to another.
@@ -170,9 +178,13 @@ pub(crate) async fn consistency(
     query.required("from")?;
     let (from, to) = (query.number_or_default("from")?, query.number("to")?);
     let Proven { proof, from, to } = super::consistency(read, from, to).await?;
-    let (path, from_root, to_root) = (&proof.path, &proof.from_root, &proof.to_root);
-    let proof = write::Consistency { from, to, path, from_root, to_root };
-    Ok(answer::ok(write::consistency(&proof)))
+    Ok(answer::ok(&Consistency {
+        from,
+        to,
+        path: proof.path.iter().map(Hash::from).collect(),
+        from_root: proof.from_root.into(),
+        to_root: proof.to_root.into(),
+    }))
 }
 
 /// The read that a request asks for, with its parameters.
@@ -201,7 +213,8 @@ fn span(query: &Query) -> Result<Span, ApiError> {
 }
 
 fn body(committed: &Committed, workspace: &str, partition: PartitionId) -> (Vec<u8>, usize) {
-    counted(write::event(&committed.event, workspace, partition, &committed.leaf))
+    let Committed { event, leaf, .. } = committed;
+    counted(answer::body(&Event::new(event, workspace, partition, leaf)))
 }
 
 fn counted(written: Vec<u8>) -> (Vec<u8>, usize) {
@@ -211,5 +224,5 @@ fn counted(written: Vec<u8>) -> (Vec<u8>, usize) {
 
 fn listed(listed: Listed<Vec<u8>>) -> Vec<u8> {
     let Listed { events, next, last } = listed;
-    write::events(events, next, Number::new(last))
+    answer::page(&Events { events: Vec::new(), next: next.get(), last }, &events)
 }

@@ -28,7 +28,7 @@ use crate::error::ApiError;
 use crate::memory_budget::Reserved;
 use crate::partitions;
 
-pub(crate) use follow::{Part, Shown, follow};
+pub(crate) use follow::{Part, follow};
 pub(crate) use proofs::{Proven, consistency, head, proof};
 pub(crate) use rows::{client, entity, receipt, record, records, sequence};
 pub(crate) use wait::Wait;

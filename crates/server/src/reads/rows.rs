@@ -1,7 +1,6 @@
 //! Records, entities, sequences, clients and receipts.
 
 use seriatim_api::code::ErrorCode;
-use seriatim_json::write::Fact;
 use seriatim_node::{ClientState, Reader, SequenceState};
 use seriatim_types::{
     ClientId, EntityKey, EntityRow, Key, Name, Number, RecordClass, RecordRow, Year,
@@ -10,7 +9,7 @@ use seriatim_types::{
 use super::page::{Batch, Page, Row, page};
 use super::{WorkspaceRead, called, cost};
 use crate::commands::Carried;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 use crate::memory_budget::Reserved;
 use crate::settings::LIST_BYTES_MAX;
 

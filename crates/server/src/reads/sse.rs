@@ -18,13 +18,13 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use http_body::Frame;
-use seriatim_json::write;
 use seriatim_node::Log;
 use seriatim_types::Event;
 use tokio::sync::mpsc;
 
 use super::LogRead;
 use super::follow::{Part, Shown, follow};
+use crate::answer;
 use crate::error::ApiError;
 
 /// Follows the log from an offset on.
@@ -62,9 +62,7 @@ fn written(part: &Part<'_>, id: fn(&Event) -> u64) -> (Bytes, usize) {
 }
 
 fn event(shown: &Shown, id: fn(&Event) -> u64) -> Bytes {
-    let event = &shown.committed.event;
-    let body = write::event(event, &shown.workspace, shown.partition, &shown.committed.leaf);
-    let id = id(event);
+    let (id, body) = (id(&shown.committed.event), answer::body(&shown.message()));
     [format!("id: {id}\ndata: ").as_bytes(), &body, b"\n\n"].concat().into()
 }
 

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seriatim_api::code::ErrorCode;
-use seriatim_json::write::Fact;
 use seriatim_node::{Interest, Log, Reader, View};
 use seriatim_types::{PartitionOffset, PartitionRef};
 use tokio::time::Instant;
 
 use super::{NO_ID, find};
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, Fact};
 
 /// What a read waits for.
 #[derive(Debug, Clone, Copy, Default)]

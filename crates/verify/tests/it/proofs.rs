@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use seriatim_api::message::{self, Consistency, InclusionProof};
 use seriatim_codec::{Stored, event_key};
 use seriatim_core::CommandOutcome;
-use seriatim_json::write;
 use seriatim_merkle::leaf_hash;
 use seriatim_node::{Reader, schema};
 use seriatim_storage::memory::MemoryStore;
@@ -28,7 +28,7 @@ fn documents() -> [String; 3] {
     let reply =
         world.node.submit_and_wait(&name("shop"), asked, std::time::Duration::from_secs(60));
     let Ok(Ok(CommandOutcome::Committed(receipt))) = reply else { panic!("{reply:?}") };
-    let body = write::receipt(&receipt, &name("shop"), "1", PartitionId(1));
+    let body = message::Receipt::new(&receipt, &name("shop"), "1".to_owned(), PartitionId(1));
     let workspace = WorkspaceId(1);
     let partition = world.node.partition_of(&name("shop"), &WorkspaceRef::Id(workspace)).unwrap();
     let (view, prefix) = world.node.view(partition).unwrap();
@@ -36,14 +36,21 @@ fn documents() -> [String; 3] {
     let size = receipt.last_offset.get();
     let offset = Number::new(3).unwrap();
     let proof = reader.inclusion(workspace, offset, size).unwrap();
-    let (leaf, path, root) = (&proof.leaf, proof.path.as_slice(), &proof.root);
-    let proof = write::inclusion(&write::Inclusion { offset, size, leaf, path, root });
+    let proof = InclusionProof::new(offset.get(), size, &proof);
     let grown = reader.consistency(workspace, 5, size).unwrap();
-    let (path, from_root, to_root) = (grown.path.as_slice(), &grown.from_root, &grown.to_root);
-    let grown = write::Consistency { from: 5, to: size, path, from_root, to_root };
-    let texts = [body, proof, write::consistency(&grown)];
+    let grown = Consistency {
+        from: 5,
+        to: size,
+        path: grown.path.iter().map(message::Hash::from).collect(),
+        from_root: grown.from_root.into(),
+        to_root: grown.to_root.into(),
+    };
     world.end();
-    texts.map(|text| String::from_utf8(text).unwrap())
+    [
+        serde_json::to_string(&body).unwrap(),
+        serde_json::to_string(&proof).unwrap(),
+        serde_json::to_string(&grown).unwrap(),
+    ]
 }
 
 fn check(text: &str) -> Result<Proved, ProofProblem> {

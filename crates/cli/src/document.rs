@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
+use seriatim_client::Json as Text;
 
 /// A JSON document that is no message of the contract. Members stand in the order in which they were
 /// given.
@@ -35,41 +34,16 @@ pub(crate) fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
 /// The members of anything that is an object in JSON, in their order, as people read them: texts
 /// without quotes, and a dash for null. What is no object has none.
 pub(crate) fn members_of(thing: &impl Serialize) -> Vec<(String, String)> {
-    let text = serde_json::to_string(thing).expect("names are texts, so it has a JSON form");
-    let Ok(Members(members)) = serde_json::from_str(&text) else { return Vec::new() };
-    members.into_iter().map(|(name, value)| (name, plain(value))).collect()
+    let text = Text::of(thing).expect("names are texts, so it has a JSON form");
+    let members = text.members().unwrap_or_default();
+    members.into_iter().map(|(name, value)| (name, plain(&value))).collect()
 }
 
 /// For people: texts without quotes, and a dash for null.
-fn plain(value: &RawValue) -> String {
+fn plain(value: &Text) -> String {
     match value.get() {
         "null" => "-".to_owned(),
-        text => serde_json::from_str(text).unwrap_or_else(|_| text.to_owned()),
-    }
-}
-
-/// The members of an object, in their order and as they are written.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
+        text => value.parse().unwrap_or_else(|_| text.to_owned()),
     }
 }
 

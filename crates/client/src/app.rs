@@ -10,12 +10,12 @@ use seriatim_api::message::{
     App as AppInfo, AppChange, Defined, Definitions, Empty, NewApp, NewRecordKind, NewSequence,
     RecordClass,
 };
+use seriatim_api::method::MethodId;
 
 use crate::client::Client;
 use crate::error::Error;
 use crate::http::{Answered, Request};
 use crate::partition::Partition;
-use crate::paths::{self, Path};
 use crate::submitter::Target;
 use crate::workspace::Workspace;
 
@@ -41,8 +41,11 @@ impl App {
     ///
     /// `APP_EXISTS` when it exists with other options, or `INVALID_ARGUMENT`.
     pub async fn create(&self, options: NewApp) -> Result<bool, Error> {
+        if self.name.is_empty() {
+            return Err(Error::empty("app"));
+        }
         let options = NewApp { name: self.name.clone(), ..options };
-        let request = Request::post(paths::apps().into_text(), &options);
+        let request = Request::of(MethodId::CreateApp, &[])?.body(&options);
         let Answered { is_created, .. } = self.client.ask_whole::<AppInfo>(request).await?;
         Ok(is_created)
     }
@@ -53,7 +56,7 @@ impl App {
     ///
     /// When there is no answer.
     pub async fn info(&self) -> Result<Option<AppInfo>, Error> {
-        let request = Request::get(self.path()?.into_text());
+        let request = self.request(MethodId::GetApp, &[])?;
         match self.client.ask(request).await {
             Ok(app) => Ok(Some(app)),
             Err(error) if error.code() == "APP_NOT_FOUND" => Ok(None),
@@ -69,7 +72,7 @@ impl App {
     /// When there is no such app, or no answer.
     pub async fn set_keys_max(&self, keys_max: Option<u64>) -> Result<AppInfo, Error> {
         let change = AppChange { idempotency_keys_max: keys_max };
-        self.client.ask(Request::patch(self.path()?.into_text(), &change)).await
+        self.client.ask(self.request(MethodId::ChangeApp, &[])?.body(&change)).await
     }
 
     /// Everything that is defined for it.
@@ -78,8 +81,7 @@ impl App {
     ///
     /// When there is no such app.
     pub async fn definitions(&self) -> Result<Definitions, Error> {
-        let path = self.path()?.part("definitions").into_text();
-        self.client.ask(Request::get(path)).await
+        self.client.ask(self.request(MethodId::GetDefinitions, &[])?).await
     }
 
     /// Defines a sequence, from which commands draw numbers. Each workspace has a series of its
@@ -94,7 +96,7 @@ impl App {
         name: &str,
         sequence: NewSequence,
     ) -> Result<Defined, Error> {
-        self.define("sequences", name, &sequence).await
+        self.define(MethodId::DefineSequence, name, &sequence).await
     }
 
     /// Defines a kind of records. Only those of class c can be [listed](Workspace::records).
@@ -104,7 +106,7 @@ impl App {
     /// `DEFINITION_CONFLICT` when it is defined otherwise, or `INVALID_ARGUMENT`.
     pub async fn define_record(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
         let record = NewRecordKind { class: Some(class), singleton: Some(false) };
-        self.define("records", kind, &record).await
+        self.define(MethodId::DefineRecord, kind, &record).await
     }
 
     /// Defines a kind of records of which each workspace has at most one, under a fixed id.
@@ -114,7 +116,7 @@ impl App {
     /// The same.
     pub async fn define_singleton(&self, kind: &str, class: RecordClass) -> Result<Defined, Error> {
         let record = NewRecordKind { class: Some(class), singleton: Some(true) };
-        self.define("records", kind, &record).await
+        self.define(MethodId::DefineRecord, kind, &record).await
     }
 
     /// Defines a kind of workspaces beside `default`, which always exists.
@@ -123,7 +125,7 @@ impl App {
     ///
     /// `INVALID_ARGUMENT`, or when there is no answer.
     pub async fn define_kind(&self, kind: &str) -> Result<Defined, Error> {
-        self.define("kinds", kind, &Empty {}).await
+        self.define(MethodId::DefineKind, kind, &Empty {}).await
     }
 
     /// A workspace by its name, or by its id if it is written in digits only. It comes into being
@@ -142,23 +144,19 @@ impl App {
 
     async fn define(
         &self,
-        what: &str,
+        method: MethodId,
         name: &str,
         definition: &impl Serialize,
     ) -> Result<Defined, Error> {
-        let path = self.path()?.part(what).part(named("name", name)?).into_text();
-        self.client.ask(Request::put(path, definition)).await
+        self.client.ask(self.request(method, &[("name", name)])?.body(definition)).await
     }
 
-    pub(crate) fn path(&self) -> Result<Path, Error> {
-        Ok(paths::app(named("app", &self.name)?))
-    }
-}
-
-/// A part of a path. An empty one would be that of another resource.
-pub(crate) fn named<'n>(field: &str, name: &'n str) -> Result<&'n str, Error> {
-    match name {
-        "" => Err(Error::invalid(field, "must not be empty")),
-        name => Ok(name),
+    /// A request about the app.
+    pub(crate) fn request(
+        &self,
+        method: MethodId,
+        parts: &[(&str, &str)],
+    ) -> Result<Request, Error> {
+        Request::of(method, &[&[("app", self.name.as_str())], parts].concat())
     }
 }

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use seriatim_api::message::{
     App as AppInfo, Apps, ClockAccepted, Empty, PartitionStatus, Partitions, Version,
 };
+use seriatim_api::method::MethodId;
 use tokio::time::{Instant, sleep, timeout_at};
 use tonic::transport::{Channel, Endpoint};
 
@@ -15,7 +16,6 @@ use crate::error::{Error, Outcome};
 use crate::failure::Failure;
 use crate::http::{Answered, Request};
 use crate::key::Key;
-use crate::paths;
 use crate::retry::{Dice, RetryPolicy};
 use crate::submitter::Submitter;
 
@@ -110,7 +110,7 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn apps(&self) -> Result<Vec<AppInfo>, Error> {
-        let request = Request::get(paths::apps().into_text());
+        let request = Request::of(MethodId::ListApps, &[])?;
         Ok(self.ask::<Apps>(request).await?.apps)
     }
 
@@ -120,7 +120,7 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn partitions(&self) -> Result<Vec<PartitionStatus>, Error> {
-        let request = Request::get(paths::partitions().into_text());
+        let request = Request::of(MethodId::ListPartitions, &[])?;
         Ok(self.ask::<Partitions>(request).await?.partitions)
     }
 
@@ -131,7 +131,7 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn accept_clock(&self) -> Result<ClockAccepted, Error> {
-        self.ask(Request::post(paths::accept_clock().into_text(), &Empty {})).await
+        self.ask(Request::of(MethodId::AcceptClock, &[])?.body(&Empty {})).await
     }
 
     /// The server's version.
@@ -140,7 +140,7 @@ impl Client {
     ///
     /// When there is no answer.
     pub async fn version(&self) -> Result<String, Error> {
-        let request = Request::get(paths::version().into_text());
+        let request = Request::of(MethodId::Version, &[])?;
         Ok(self.ask::<Version>(request).await?.version)
     }
 

@@ -162,6 +162,11 @@ impl Error {
         error.with("field", field)
     }
 
+    /// That a name is missing.
+    pub(crate) fn empty(field: &str) -> Self {
+        Self::invalid(field, "must not be empty")
+    }
+
     pub(crate) fn of_command(invalid: &InvalidCommand) -> Self {
         Self::invalid(&invalid.field, &invalid.why)
     }

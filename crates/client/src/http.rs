@@ -10,11 +10,12 @@ use std::time::Duration;
 use http_body::Body as _;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use seriatim_api::method::{MethodId, Verb, percent_encoded};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::codegen::Service;
 use tonic::codegen::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use tonic::codegen::http::{self, HeaderMap, Method, StatusCode};
+use tonic::codegen::http::{self, HeaderMap, StatusCode};
 use tonic::transport::Channel;
 
 use crate::client::ANSWER_BYTES_MAX;
@@ -24,8 +25,9 @@ use crate::failure::Failure;
 /// A request that can be sent again.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
-    method: Method,
+    verb: Verb,
     path: String,
+    has_query: bool,
     /// JSON, unless it is empty.
     body: String,
 }
@@ -37,25 +39,32 @@ pub(crate) struct Answered<T> {
 }
 
 impl Request {
-    pub(crate) fn get(path: String) -> Self {
-        Self { method: Method::GET, path, body: String::new() }
+    /// A request for a method, with these parts in its path.
+    pub(crate) fn of(method: MethodId, parts: &[(&str, &str)]) -> Result<Self, Error> {
+        let row = method.method();
+        // An empty part would make it the path of another method.
+        if let Some((name, _)) = parts.iter().find(|(_, part)| part.is_empty()) {
+            let part = row.parts.iter().find(|part| part.name == *name);
+            return Err(Error::empty(part.map_or(*name, |part| part.field)));
+        }
+        let (path, body) = (row.path_with(parts), String::new());
+        Ok(Self { verb: row.verb, path, has_query: false, body })
     }
 
-    pub(crate) fn put(path: String, body: &impl Serialize) -> Self {
-        Self::with_body(Method::PUT, path, body)
+    /// The same with a parameter, if it has a value.
+    pub(crate) fn with<T: ToString>(mut self, name: &str, value: Option<T>) -> Self {
+        if let Some(value) = value {
+            self.path.push(if self.has_query { '&' } else { '?' });
+            self.has_query = true;
+            self.path.push_str(&format!("{name}={}", percent_encoded(&value.to_string())));
+        }
+        self
     }
 
-    pub(crate) fn post(path: String, body: &impl Serialize) -> Self {
-        Self::with_body(Method::POST, path, body)
-    }
-
-    pub(crate) fn patch(path: String, body: &impl Serialize) -> Self {
-        Self::with_body(Method::PATCH, path, body)
-    }
-
-    fn with_body(method: Method, path: String, body: &impl Serialize) -> Self {
+    /// The same with a message as its body.
+    pub(crate) fn body(self, body: &impl Serialize) -> Self {
         let body = serde_json::to_string(body).expect("the messages of the contract are JSON");
-        Self { method, path, body }
+        Self { body, ..self }
     }
 
     /// Sends it once, and reads the answer.
@@ -63,7 +72,7 @@ impl Request {
         self,
         mut channel: Channel,
     ) -> Result<Answered<T>, Failure> {
-        let request = http::Request::builder().method(self.method).uri(self.path);
+        let request = http::Request::builder().method(self.verb.as_str()).uri(self.path);
         let request = request.header(CONTENT_TYPE, "application/json");
         // Names are escaped, so only their length can be wrong.
         let request = request.body(Body::new(self.body)).map_err(|error| {
@@ -127,6 +136,23 @@ fn failure(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_are_escaped_wherever_they_stand() {
+        let parts = [("app", "a b"), ("ws", "ü/?"), ("key", "stock/A-7%")];
+        let request = Request::of(MethodId::GetEntity, &parts).unwrap();
+        let request = request.with("x", None::<u64>).with("from", Some(1));
+        let request = request.with("kind", Some("a&b=c+d"));
+        let expected = "/v1/apps/a%20b/workspaces/%C3%BC%2F%3F/entities/stock%2FA-7%25\
+                        ?from=1&kind=a%26b%3Dc%2Bd";
+        assert_eq!((request.verb, request.path.as_str()), (Verb::Get, expected));
+        let parts = [("app", "a"), ("ws", ""), ("key", "k")];
+        let error = Request::of(MethodId::GetEntity, &parts).unwrap_err();
+        assert_eq!(
+            (error.code(), &error.facts()["field"]),
+            ("INVALID_ARGUMENT", &"workspace".into())
+        );
+    }
 
     #[test]
     fn an_answer_from_elsewhere_says_nothing_of_what_was_written() {

@@ -65,7 +65,6 @@ mod failure;
 mod http;
 mod key;
 mod partition;
-mod paths;
 mod reads;
 mod receipt;
 mod retry;

@@ -1,11 +1,10 @@
 //! Partitions: their logs, and what they are doing.
 
-use seriatim_api::message::{Empty, Events, Restarted};
+use seriatim_api::message::{Events, Restarted};
+use seriatim_api::method::MethodId;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::Request;
-use crate::paths;
 use crate::subscription::{Log, Subscription};
 
 /// A partition of an app. Clones are handles to the same.
@@ -23,10 +22,10 @@ impl Partition {
     ///
     /// When there is no such partition, or no answer.
     pub async fn events(&self, from: u64, limit: u32) -> Result<Events, Error> {
-        let path = self.app.path()?.part("partitions").part(&self.number.to_string());
-        let path = path.part("events");
-        let path = path.with("from", Some(from)).with("limit", some(limit.into()));
-        self.app.client.ask(Request::get(path.into_text())).await
+        let number = self.number.to_string();
+        let request = self.app.request(MethodId::ListPartitionEvents, &[("p", &number)])?;
+        let request = request.with("from", Some(from)).with("limit", some(limit.into()));
+        self.app.client.ask(request).await
     }
 
     /// Follows the partition's log from an offset on: see [`Subscription`].
@@ -43,8 +42,9 @@ impl Partition {
     ///
     /// When there is no such partition, or no answer.
     pub async fn restart(&self) -> Result<(), Error> {
-        let path = paths::restart(&self.app.name, self.number).into_text();
-        self.app.client.ask::<Restarted>(Request::post(path, &Empty {})).await.map(drop)
+        let number = self.number.to_string();
+        let request = self.app.request(MethodId::RestartPartition, &[("p", &number)])?;
+        self.app.client.ask::<Restarted>(request).await.map(drop)
     }
 }
 

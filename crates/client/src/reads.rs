@@ -7,13 +7,12 @@ use seriatim_api::message::{
     ClientState, Consistency, Entity, Events, Head, InclusionProof, Receipt, Record, Records,
     SequenceState,
 };
+use seriatim_api::method::MethodId;
 
-use crate::app::named;
 use crate::error::Error;
 use crate::http::Request;
 use crate::key::Key;
 use crate::partition::some;
-use crate::paths::Path;
 use crate::workspace::Workspace;
 
 /// The longest that a server lets a read wait.
@@ -37,9 +36,8 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn events(&self, from: u64, limit: u32) -> Result<Events, Error> {
-        let path = self.asked("events")?;
-        let path = path.with("from", Some(from)).with("limit", some(limit.into()));
-        self.get(path).await
+        let request = self.asked(MethodId::ListEvents, &[])?.with("from", Some(from));
+        self.client.ask(request.with("limit", some(limit.into()))).await
     }
 
     /// A record, by its id.
@@ -48,8 +46,7 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn record(&self, id: u64) -> Result<Option<Record>, Error> {
-        let path = self.asked("records")?.part(&id.to_string());
-        self.find(path).await
+        self.find(self.asked(MethodId::GetRecord, &[("id", &id.to_string())])?).await
     }
 
     /// Records of a kind of class c, those with the lowest ids from `from` on, at most so many.
@@ -58,9 +55,9 @@ impl Workspace {
     ///
     /// `UNKNOWN_KIND`, `INVALID_ARGUMENT` for one of another class, or when there is no answer.
     pub async fn records(&self, kind: &str, from: u64, limit: u32) -> Result<Records, Error> {
-        let path = self.asked("records")?.with("kind", Some(kind));
-        let path = path.with("from", Some(from)).with("limit", some(limit.into()));
-        self.get(path).await
+        let request = self.asked(MethodId::ListRecords, &[])?.with("kind", Some(kind));
+        let request = request.with("from", Some(from)).with("limit", some(limit.into()));
+        self.client.ask(request).await
     }
 
     /// An entity, unless its time is over.
@@ -69,7 +66,7 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn entity(&self, key: &str) -> Result<Option<Entity>, Error> {
-        self.find(self.asked("entities")?.part(named("key", key)?)).await
+        self.find(self.asked(MethodId::GetEntity, &[("key", key)])?).await
     }
 
     /// Where a sequence stands: in a year, or in the current one. `None` when the workspace has no
@@ -83,8 +80,8 @@ impl Workspace {
         name: &str,
         period: Option<u16>,
     ) -> Result<Option<SequenceState>, Error> {
-        let path = self.asked("sequences")?.part(named("name", name)?);
-        self.find(path.with("period", period)).await
+        let request = self.asked(MethodId::GetSequence, &[("name", name)])?;
+        self.find(request.with("period", period)).await
     }
 
     /// Where a client stands; `None` when nothing of it was carried out.
@@ -93,7 +90,7 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn client(&self, client: &str) -> Result<Option<ClientState>, Error> {
-        self.find(self.asked("clients")?.part(named("client", client)?)).await
+        self.find(self.asked(MethodId::GetClient, &[("client", client)])?).await
     }
 
     /// The receipt of the command that a client sent with a key; `None` when it was not carried
@@ -105,8 +102,8 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn receipt(&self, client: &str, key: Key) -> Result<Option<Receipt>, Error> {
-        let path = self.asked("receipts")?.part(named("client", client)?);
-        self.find(path.part(&key.to_string())).await
+        let parts = [("client", client), ("key", &*key.to_string())];
+        self.find(self.asked(MethodId::GetReceipt, &parts)?).await
     }
 
     /// How many events the log has, and the root of the tree over them.
@@ -115,7 +112,7 @@ impl Workspace {
     ///
     /// When there is no answer.
     pub async fn head(&self) -> Result<Head, Error> {
-        self.get(self.asked("head")?).await
+        self.client.ask(self.asked(MethodId::GetHead, &[])?).await
     }
 
     /// The proof that an event is among the first `size` of the log; 0 stands for all there are.
@@ -124,8 +121,8 @@ impl Workspace {
     ///
     /// When there are not as many, or no answer.
     pub async fn proof(&self, offset: u64, size: u64) -> Result<InclusionProof, Error> {
-        let path = self.asked("proofs")?.part(&offset.to_string());
-        self.get(path.with("size", some(size))).await
+        let request = self.asked(MethodId::GetProof, &[("offset", &offset.to_string())])?;
+        self.client.ask(request.with("size", some(size))).await
     }
 
     /// The proof that the log only grew from one size to another; 0 stands for all there are.
@@ -134,34 +131,28 @@ impl Workspace {
     ///
     /// When there are not as many, or no answer.
     pub async fn consistency(&self, from: u64, to: u64) -> Result<Consistency, Error> {
-        let path = self.asked("consistency")?.with("from", Some(from));
-        self.get(path.with("to", some(to))).await
-    }
-
-    async fn get<T: DeserializeOwned>(&self, path: Path) -> Result<T, Error> {
-        self.client.ask(Request::get(self.waiting(path).into_text())).await
+        let request = self.asked(MethodId::GetConsistency, &[])?.with("from", Some(from));
+        self.client.ask(request.with("to", some(to))).await
     }
 
     /// What is there, or that it is not.
-    async fn find<T: DeserializeOwned>(&self, path: Path) -> Result<Option<T>, Error> {
-        match self.get(path).await {
+    async fn find<T: DeserializeOwned>(&self, request: Request) -> Result<Option<T>, Error> {
+        match self.client.ask(request).await {
             Ok(found) => Ok(Some(found)),
             Err(error) if matches!(error.code(), "NOT_FOUND" | "RECORD_NOT_FOUND") => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn asked(&self, what: &str) -> Result<Path, Error> {
-        Ok(self.path()?.part(what))
-    }
-
-    /// The same for a read that waits for its offset.
-    fn waiting(&self, path: Path) -> Path {
+    /// A request that waits for the offset that is asked for.
+    fn asked(&self, method: MethodId, parts: &[(&str, &str)]) -> Result<Request, Error> {
+        let request = self.request(method, parts)?;
         if self.min_offset == 0 {
-            return path;
+            return Ok(request);
         }
         // Its answer has to come back before this client gives up.
         let wait = self.client.inner.patience.mul_f64(0.8).min(WAIT_MAX);
-        path.with("min_offset", Some(self.min_offset)).with("wait_ms", Some(wait.as_millis()))
+        let request = request.with("min_offset", Some(self.min_offset));
+        Ok(request.with("wait_ms", Some(wait.as_millis())))
     }
 }

@@ -7,14 +7,13 @@ use std::task::{Context, Poll};
 
 use seriatim_api::CommandJson;
 use seriatim_api::message::{Declared, NewWorkspace, Timestamp};
+use seriatim_api::method::MethodId;
 
-use crate::app::named;
 use crate::client::Client;
 use crate::error::{Error, Outcome, SubmitError};
 use crate::failure::Failure;
 use crate::http::Request;
 use crate::key::Key;
-use crate::paths::{self, Path};
 use crate::receipt::Submitted;
 use crate::submitter::{Answer, Job, Taken, Target};
 use crate::subscription::{Log, Subscription};
@@ -91,13 +90,17 @@ impl Workspace {
     /// `KIND_CONFLICT` when it has another kind, or `UNKNOWN_KIND`.
     pub async fn declare(&self, kind: &str) -> Result<Declared, Error> {
         let workspace = NewWorkspace { kind: Some(kind.to_owned()) };
-        self.client.ask(Request::put(self.path()?.into_text(), &workspace)).await
+        self.client.ask(self.request(MethodId::DeclareWorkspace, &[])?.body(&workspace)).await
     }
 
-    pub(crate) fn path(&self) -> Result<Path, Error> {
-        named("app", &self.target.app)?;
-        named("workspace", &self.target.workspace)?;
-        Ok(paths::workspace(&self.target))
+    /// A request about the workspace.
+    pub(crate) fn request(
+        &self,
+        method: MethodId,
+        parts: &[(&str, &str)],
+    ) -> Result<Request, Error> {
+        let Target { app, workspace } = &*self.target;
+        Request::of(method, &[&[("app", app.as_str()), ("ws", workspace)], parts].concat())
     }
 
     fn job(&self, key: Key, command: CommandJson) -> Result<Job, Error> {
@@ -105,7 +108,9 @@ impl Workspace {
         let Target { app, workspace } = &*self.target;
         let names =
             [("app", app), ("workspace", workspace), ("client", &self.client.inner.client_id)];
-        names.into_iter().try_for_each(|(field, name)| named(field, name).map(drop))?;
+        if let Some((field, _)) = names.iter().find(|(_, name)| name.is_empty()) {
+            return Err(Error::empty(field));
+        }
         let (command, deadline) = command.into_parts().map_err(|it| Error::of_command(&it))?;
         if command.len() > COMMAND_BYTES_MAX {
             let message = format!("the command has more than {COMMAND_BYTES_MAX} bytes");

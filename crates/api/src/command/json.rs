@@ -1,16 +1,12 @@
 //! A command as it is sent.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use serde::de::{IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
+use serde::de::IgnoredAny;
 
 use super::{Command, InvalidCommand};
-use crate::message::Timestamp;
+use crate::message::{Json, Timestamp};
 
 /// A command as it is sent: its document, and when it is too late to carry it out.
 ///
@@ -103,39 +99,13 @@ impl<T: AsRef<[u8]> + ?Sized> From<&T> for CommandJson {
     }
 }
 
-/// The members of an object, in their order and as they are written. One that stands there twice
-/// is there twice.
-struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for Members<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
-            type Value = Members<'de>;
-
-            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Object)
-    }
-}
-
 /// An object whose member has another value. The others stay as they are written.
 fn replaced(json: &[u8], name: &str, value: &str) -> Option<String> {
-    let Members(members) = serde_json::from_slice(json).ok()?;
     let mut out = "{".to_owned();
-    for (known, kept) in members.iter().filter(|(known, _)| known != name) {
-        let known = serde_json::to_string(known).expect("a text has a JSON form");
-        out.push_str(&format!("{known}:{},", kept.get()));
+    for (known, kept) in Json::from_bytes(json).ok()?.members()? {
+        if known != name {
+            out.push_str(&format!("{}:{kept},", serde_json::Value::from(known)));
+        }
     }
     out.push_str(&format!("\"{name}\":{value}}}"));
     Some(out)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, Value};
 use seriatim_types::Fields;
@@ -81,6 +82,13 @@ impl Json {
         serde_json::from_str(self.get())
     }
 
+    /// The members of an object, in their order and as they are written; one that stands there
+    /// twice is there twice. `None` if it is no object.
+    #[must_use]
+    pub fn members(&self) -> Option<Vec<(String, Self)>> {
+        self.parse::<Members>().ok().map(|Members(members)| members)
+    }
+
     /// Reads it into a tree.
     ///
     /// # Panics
@@ -89,6 +97,31 @@ impl Json {
     #[must_use]
     pub fn to_value(&self) -> Value {
         self.parse().expect("it was read as JSON before")
+    }
+}
+
+/// The members of an object.
+struct Members(Vec<(String, Json)>);
+
+impl<'de> Deserialize<'de> for Members {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Members;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Object)
     }
 }
 

@@ -22,16 +22,16 @@ pub(crate) async fn live() -> Response {
 pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ApiError> {
     let look = |context: &Context| {
         let node = &context.node;
-        let stalled = node.check_sync().err().map(|stalled| stalled.to_string());
+        // Each is looked at once: what was found is the answer, also if it has passed meanwhile.
+        let clock = node.time().err().map(clock::describe);
         let full = node.room().err().map(|full| full.to_string());
-        // What was found is the answer, also if it has passed meanwhile.
-        let is_ready = node.is_ready() && stalled.is_none();
-        Ok((is_ready, states(context), full.or(stalled)))
+        let stalled = node.check_sync().err().map(|stalled| stalled.to_string());
+        let reason = clock.or(full).or(stalled);
+        Ok((node.is_serving() && reason.is_none(), states(context), reason))
     };
-    let (is_ready, partitions, disk) = context.ask(look).await?;
-    let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let clock = context.node.time().err().map(clock::describe);
-    Ok(answer::json(status, &Ready { ready: is_ready, partitions, reason: clock.or(disk) }))
+    let (ready, partitions, reason) = context.ask(look).await?;
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    Ok(answer::json(status, &Ready { ready, partitions, reason }))
 }
 
 /// What is running.

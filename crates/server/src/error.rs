@@ -175,7 +175,7 @@ impl From<Invalid> for ApiError {
     }
 }
 
-/// A response that carries an error until it is [finished](finish).
+/// A response that carries an error until it is finished: see `finish`.
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = self.status().into_response();

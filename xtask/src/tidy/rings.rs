@@ -213,6 +213,7 @@ const MEMBERS: &[Member] = &[
             "seriatim-server",
             "seriatim-storage",
             "seriatim-storage-fjall",
+            "seriatim-testkit",
         ],
     },
     Member { name: "xtask", ring: Ring::Tool, may_use: &[] },

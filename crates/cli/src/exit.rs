@@ -64,7 +64,8 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     /// What happened.
     pub(crate) message: String,
-    /// The stable code. Each has a page in `docs/errors`.
+    /// The stable code. Those that no server answers with stand in `docs/reference/cli-errors.md` and
+    /// `docs/reference/verify.md`.
     pub(crate) code: Cow<'static, str>,
     /// Whether the same can succeed later without anybody changing anything.
     pub(crate) is_retryable: bool,

@@ -6,8 +6,8 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-use crate::memory_budget::Reserved;
-use crate::slow_clients::LARGE_BYTES;
+use crate::overload::memory_budget::Reserved;
+use crate::overload::slow_responses::LARGE_BYTES;
 
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 

@@ -25,7 +25,7 @@ use seriatim_types::{ClientId, EntityKey, Key, Name, PartitionId, WorkspaceRef};
 
 use crate::context::Context;
 use crate::error::{ApiError, Fact};
-use crate::memory_budget::MemoryBudget;
+use crate::overload::memory_budget::MemoryBudget;
 use crate::path;
 
 /// A request without its body.

@@ -34,7 +34,7 @@ use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
 use crate::error::{ApiError, Fact};
-use crate::memory_budget::Reservation;
+use crate::overload::memory_budget::Reservation;
 use crate::reads::cost;
 use crate::refusals::late;
 

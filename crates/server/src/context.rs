@@ -13,12 +13,12 @@ use tokio::task::JoinError;
 
 use crate::commands::unread;
 use crate::error::{ApiError, Fact};
-use crate::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::metrics::Metrics;
-use crate::reader_pool::ReaderPool;
+use crate::overload::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
+use crate::overload::reader_pool::ReaderPool;
+use crate::overload::slow_responses::LARGE_BYTES;
 use crate::refusals::not_serving;
 use crate::settings::Settings;
-use crate::slow_clients::LARGE_BYTES;
 
 /// The partition that holds the apps and their definitions.
 const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };

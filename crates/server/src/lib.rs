@@ -1,7 +1,7 @@
 //! Commands and reads over HTTP, and what streams over gRPC, on one port, as the contract says.
 //!
 //! ```text
-//!  socket ─► connections ─► router ─┬─► HTTP: path, query, headers, JSON ─┐
+//!  socket ─► overload ────► router ─┬─► HTTP: path, query, headers, JSON ─┐
 //!                                   └─► grpc: streams ────────────────────┤
 //!                    commands, definitions ─► node ─► reply ◄─────────────┤
 //!                    reads ─► a view, off the async threads ◄─────────────┘
@@ -26,26 +26,23 @@ mod asked;
 mod browsers;
 mod clock;
 mod commands;
-mod connections;
 mod context;
 mod definitions;
 mod error;
 mod error_page;
 mod grpc;
 mod health;
-mod memory_budget;
 mod metrics;
 mod node_metrics;
 mod openapi;
+mod overload;
 mod partitions;
 mod path;
-mod reader_pool;
 mod reads;
 mod refusals;
 mod router;
 mod server;
 mod settings;
-mod slow_clients;
 
 pub use address::Address;
 pub use clock::describe as describe_clock;

@@ -10,9 +10,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::address::Address;
-use crate::connections::Connections;
 use crate::context::Context;
-use crate::reader_pool::ReaderPool;
+use crate::overload::connections::Connections;
+use crate::overload::reader_pool::ReaderPool;
 use crate::router::router;
 use crate::settings::Settings;
 

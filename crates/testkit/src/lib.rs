@@ -11,4 +11,4 @@ mod http;
 
 pub use commands::{CommandRows, PAIRS_PER_COMMAND, command_schema};
 pub use full_scan::full_scan;
-pub use http::{HttpAnswer, HttpClient, request};
+pub use http::{HttpAnswer, HttpClient, ReconnectingClient, request};

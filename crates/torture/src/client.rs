@@ -6,9 +6,9 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use seriatim_testkit::{HttpAnswer, ReconnectingClient};
 
 use crate::history::{Counts, History};
-use crate::http::{Door, Request, Response};
 use crate::progress::Progress;
 use crate::workload::{APP, Asked, Workload};
 
@@ -52,22 +52,22 @@ impl Client {
 
     /// Works until the server is killed, which it learns from a command that is not answered.
     pub(crate) fn live(&mut self, address: SocketAddr, progress: &Progress) -> Result<()> {
-        let mut door = Door::to(address);
-        self.resolve(&mut door, progress)?;
+        let mut http = ReconnectingClient::new(address);
+        self.resolve(&mut http, progress)?;
         while self.unknown.is_none() {
             let old = self.history.acknowledged.len();
             match self.workload.dice().below(16) {
                 0 if old > 0 => {
                     let index = self.workload.dice().index_below(old);
-                    self.repeat(&mut door, index, progress)?;
+                    self.repeat(&mut http, index, progress)?;
                 }
                 1 if old > 0 => {
                     let index = self.workload.dice().index_below(old);
-                    self.reuse_key(&mut door, index, progress)?;
+                    self.reuse_key(&mut http, index, progress)?;
                 }
                 _ => {
                     let asked = self.next(progress.defined());
-                    self.submit(&mut door, asked, progress)?;
+                    self.submit(&mut http, asked, progress)?;
                 }
             }
         }
@@ -76,13 +76,13 @@ impl Client {
 
     /// Finds out what became of the last command, while nobody kills the server.
     pub(crate) fn resolve_now(&mut self, address: SocketAddr) -> Result<()> {
-        self.resolve(&mut Door::to(address), &Progress::default())
+        self.resolve(&mut ReconnectingClient::new(address), &Progress::default())
     }
 
     /// Has an event of this name, while nobody kills the server.
     pub(crate) fn say(&mut self, address: SocketAddr, workspace: &str, event: &str) -> Result<()> {
         let asked = self.workload.say(workspace, event);
-        self.submit(&mut Door::to(address), asked, &Progress::default())
+        self.submit(&mut ReconnectingClient::new(address), asked, &Progress::default())
     }
 
     /// The next command: one that uses a definition as soon as it was acknowledged, or any.
@@ -100,7 +100,7 @@ impl Client {
 
     /// Asks again for receipts that were given: for the newest and for some others, or for all.
     pub(crate) fn insist(&mut self, address: SocketAddr, on: Insist) -> Result<()> {
-        let (mut door, progress) = (Door::to(address), Progress::default());
+        let (mut http, progress) = (ReconnectingClient::new(address), Progress::default());
         let count = self.history.acknowledged.len();
         let indexes: Vec<usize> = match on {
             Insist::OnAll => (0..count).collect(),
@@ -110,14 +110,14 @@ impl Client {
                 (count.saturating_sub(newest)..count).chain(older).collect()
             }
         };
-        indexes.into_iter().try_for_each(|index| self.repeat(&mut door, index, &progress))
+        indexes.into_iter().try_for_each(|index| self.repeat(&mut http, index, &progress))
     }
 
     /// Finds out what became of the command that was not answered, by sending it again.
-    fn resolve(&mut self, door: &mut Door, progress: &Progress) -> Result<()> {
+    fn resolve(&mut self, http: &mut ReconnectingClient, progress: &Progress) -> Result<()> {
         let Some(asked) = self.unknown.take() else { return Ok(()) };
         let counts = &mut self.history.counts;
-        match ask(door, &asked, counts, progress)? {
+        match ask(http, &asked, counts, progress)? {
             Answer::Unknown => self.unknown = Some(asked),
             Answer::Refused { code, body } => {
                 counts.unknown_refused += 1;
@@ -132,14 +132,19 @@ impl Client {
                 *counter += 1;
                 self.acknowledged(asked, bytes, progress);
                 // What was found out once must not be found to be otherwise.
-                self.repeat(door, self.history.acknowledged.len() - 1, progress)?;
+                self.repeat(http, self.history.acknowledged.len() - 1, progress)?;
             }
         }
         Ok(())
     }
 
-    fn submit(&mut self, door: &mut Door, asked: Asked, progress: &Progress) -> Result<()> {
-        match ask(door, &asked, &mut self.history.counts, progress)? {
+    fn submit(
+        &mut self,
+        http: &mut ReconnectingClient,
+        asked: Asked,
+        progress: &Progress,
+    ) -> Result<()> {
+        match ask(http, &asked, &mut self.history.counts, progress)? {
             Answer::Receipt { bytes, is_repeated } => {
                 ensure!(!is_repeated, "{}: a new key was taken for a known one", asked.place());
                 self.acknowledged(asked, bytes, progress);
@@ -174,9 +179,14 @@ impl Client {
     }
 
     /// Sends an old command again: it must get the same bytes, and be told that it is known.
-    fn repeat(&mut self, door: &mut Door, index: usize, progress: &Progress) -> Result<()> {
+    fn repeat(
+        &mut self,
+        http: &mut ReconnectingClient,
+        index: usize,
+        progress: &Progress,
+    ) -> Result<()> {
         let (asked, first) = self.history.acknowledged.get(index).context("it was acknowledged")?;
-        match ask(door, asked, &mut self.history.counts, progress)? {
+        match ask(http, asked, &mut self.history.counts, progress)? {
             Answer::Receipt { bytes, is_repeated } => {
                 let (first, now) = (text(first), text(&bytes));
                 let place = asked.place();
@@ -196,11 +206,16 @@ impl Client {
     }
 
     /// Uses an old key for another command, which must be refused.
-    fn reuse_key(&mut self, door: &mut Door, index: usize, progress: &Progress) -> Result<()> {
+    fn reuse_key(
+        &mut self,
+        http: &mut ReconnectingClient,
+        index: usize,
+        progress: &Progress,
+    ) -> Result<()> {
         let (asked, _) = self.history.acknowledged.get(index).context("it was acknowledged")?;
         let mut other = asked.clone();
         other.body = r#"{"events":[{"name":"Other"}]}"#.to_owned();
-        match ask(door, &other, &mut self.history.counts, progress)? {
+        match ask(http, &other, &mut self.history.counts, progress)? {
             Answer::Refused { code, .. } if code == "IDEMPOTENCY_KEY_REUSED" => {}
             Answer::Unknown => {}
             Answer::Refused { body, .. } => bail!("{}: a used key: {body}", asked.place()),
@@ -232,12 +247,16 @@ impl Asked {
 
 /// Sends a command until it is answered. A connection that breaks while nobody kills the server
 /// is a broken fact of its own.
-fn ask(door: &mut Door, asked: &Asked, counts: &mut Counts, progress: &Progress) -> Result<Answer> {
+fn ask(
+    http: &mut ReconnectingClient,
+    asked: &Asked,
+    counts: &mut Counts,
+    progress: &Progress,
+) -> Result<Answer> {
     let path = format!("{APP}/workspaces/{}/commands", asked.workspace);
-    let headers = [("Idempotency-Key", asked.key.as_str()), ("Client-Id", &asked.client)];
-    let request = Request { method: "POST", path: &path, headers: &headers, body: &asked.body };
+    let headers = [("Idempotency-Key", asked.key.as_str()), ("Client-Id", asked.client.as_str())];
     for _ in 0..BUSY_MAX {
-        let response = match door.ask(request) {
+        let response = match http.send("POST", &path, &headers, asked.body.as_bytes()) {
             Ok(response) => response,
             Err(error) => {
                 check_break(&error, progress).with_context(|| asked.place())?;
@@ -253,7 +272,7 @@ fn ask(door: &mut Door, asked: &Asked, counts: &mut Counts, progress: &Progress)
 }
 
 /// What an answer says; `None` when the command is to be sent again.
-fn read(response: Response) -> Result<Option<Answer>> {
+fn read(response: HttpAnswer) -> Result<Option<Answer>> {
     if response.status == 200 {
         let is_repeated = match response.header("idempotent-replayed") {
             Some("true") => true,

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use seriatim_testkit::ReconnectingClient;
 
 use crate::client::check_break;
-use crate::http::{Door, Request};
 use crate::progress::Progress;
 use crate::workload::{APP, foundations, new_definition};
 
@@ -25,9 +25,9 @@ pub(crate) struct Definer {
 impl Definer {
     /// Defines what the first commands need.
     pub(crate) fn lay_foundations(address: SocketAddr) -> Result<()> {
-        let (mut door, progress) = (Door::to(address), Progress::default());
+        let (mut http, progress) = (ReconnectingClient::new(address), Progress::default());
         for (method, path, body) in foundations() {
-            define(&mut door, method, &path, &body, &progress)?;
+            define(&mut http, method, &path, &body, &progress)?;
         }
         Ok(())
     }
@@ -44,7 +44,7 @@ impl Definer {
             return Ok(());
         }
         let (path, body) = new_definition(self.acknowledged);
-        if define(&mut Door::to(address), "PUT", &path, &body, progress)? {
+        if define(&mut ReconnectingClient::new(address), "PUT", &path, &body, progress)? {
             self.acknowledged += 1;
             progress.set_defined(self.acknowledged);
         } else {
@@ -55,13 +55,13 @@ impl Definer {
 
     /// Defines again what was acknowledged: all of it must be there, so nothing may change.
     pub(crate) fn insist(&self, address: SocketAddr) -> Result<()> {
-        let (mut door, progress) = (Door::to(address), Progress::default());
-        let before = definitions(&mut door)?;
+        let (mut http, progress) = (ReconnectingClient::new(address), Progress::default());
+        let before = definitions(&mut http)?;
         for index in 0..self.acknowledged {
             let (path, body) = new_definition(index);
-            define(&mut door, "PUT", &path, &body, &progress)?;
+            define(&mut http, "PUT", &path, &body, &progress)?;
         }
-        let after = definitions(&mut door)?;
+        let after = definitions(&mut http)?;
         ensure!(before == after, "acknowledged definitions were missing: {before} became {after}");
         Ok(())
     }
@@ -69,14 +69,14 @@ impl Definer {
 
 /// Returns whether it was acknowledged; if not, the server was killed.
 fn define(
-    door: &mut Door,
+    http: &mut ReconnectingClient,
     method: &'static str,
     path: &str,
     body: &Value,
     progress: &Progress,
 ) -> Result<bool> {
     let body = body.to_string();
-    match door.ask(Request { method, path, headers: &[], body: &body }) {
+    match http.send(method, path, &[], body.as_bytes()) {
         Ok(response) if matches!(response.status, 200 | 201) => Ok(true),
         Ok(response) => {
             let said = String::from_utf8_lossy(&response.body);
@@ -89,9 +89,9 @@ fn define(
     }
 }
 
-fn definitions(door: &mut Door) -> Result<Value> {
+fn definitions(http: &mut ReconnectingClient) -> Result<Value> {
     let path = format!("{APP}/definitions");
-    let response = door.ask(Request { method: "GET", path: &path, headers: &[], body: "" })?;
+    let response = http.send("GET", &path, &[], b"")?;
     ensure!(response.status == 200, "GET {path}: {}", response.status);
     Ok(serde_json::from_slice(&response.body)?)
 }

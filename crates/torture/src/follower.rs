@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
+use seriatim_testkit::{HttpClient, request};
 
-use crate::http::{Door, Request};
 use crate::workload::{APP, LAST_EVENT};
 
 /// What a follower has seen.
@@ -117,10 +117,15 @@ impl Seen {
         // The beginning is asked for without an offset.
         let headers = if self.events.is_empty() { headers.get(..1) } else { headers.get(..) };
         let headers = headers.unwrap_or_default();
-        let request = Request { method: "GET", path: &path, headers, body: "" };
-        let Ok((status, lines)) = Door::to(address).follow(request) else { return Ok(false) };
+        let asked = || -> io::Result<_> {
+            let mut http = HttpClient::connect(address)?;
+            http.write(&request("GET", &path, headers, b""))?;
+            let (status, _) = http.read_head()?;
+            Ok((status, http))
+        };
+        let Ok((status, http)) = asked() else { return Ok(false) };
         ensure!(status == 200, "following {}: status {status}", self.workspace);
-        self.take(lines)
+        self.take(http.into_lines())
     }
 
     /// Takes events from a stream until it breaks. One that broke off in the middle is dropped.

@@ -28,7 +28,6 @@ mod client;
 mod definer;
 mod follower;
 mod history;
-mod http;
 mod power_cut;
 mod process;
 mod progress;

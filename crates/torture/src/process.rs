@@ -10,8 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-
-use crate::http::{Door, Request};
+use seriatim_testkit::ReconnectingClient;
 
 /// How often a server that is not ready is asked again.
 const ASK_AGAIN: Duration = Duration::from_millis(2);
@@ -101,10 +100,9 @@ impl Server {
             Err(RecvTimeoutError::Timeout) => return Ok(None),
             Err(RecvTimeoutError::Disconnected) => return self.ended(),
         };
-        let mut door = Door::to(address);
-        let ready = Request { method: "GET", path: "/readyz", headers: &[], body: "" };
+        let mut http = ReconnectingClient::new(address);
         while !left().is_zero() {
-            if door.ask(ready).is_ok_and(|response| response.status == 200) {
+            if http.send("GET", "/readyz", &[], b"").is_ok_and(|response| response.status == 200) {
                 return Ok(Some(address));
             }
             if self.said.recv_timeout(ASK_AGAIN) == Err(RecvTimeoutError::Disconnected) {

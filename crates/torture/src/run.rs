@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use seriatim_storage::faulty::Dice;
+use seriatim_testkit::ReconnectingClient;
 
 use crate::checks::logs::Logs;
 use crate::checks::proofs::{Heads, Trees};
@@ -17,7 +18,6 @@ use crate::client::{Client, Insist};
 use crate::definer::Definer;
 use crate::follower::{Home, Seen, follow};
 use crate::history::Counts;
-use crate::http::Door;
 use crate::power_cut;
 use crate::process::{Program, Server};
 use crate::progress::Progress;
@@ -157,26 +157,26 @@ impl<'a> Run<'a> {
             let clients = self.clients.iter_mut().map(|it| scope.spawn(move || insist(it)));
             clients.collect::<Vec<_>>().into_iter().try_for_each(|it| unwind(it.join()))
         })?;
-        self.check_all(&mut Door::to(address))?;
+        self.check_all(&mut ReconnectingClient::new(address))?;
         server.kill()
     }
 
     /// All facts, when nothing is under way any more.
-    fn check_all(&mut self, door: &mut Door) -> Result<()> {
+    fn check_all(&mut self, http: &mut ReconnectingClient) -> Result<()> {
         let histories = || self.clients.iter().map(Client::history);
-        let logs = Logs::read(door)?;
+        let logs = Logs::read(http)?;
         logs.check()?;
         numbers::check(&logs)?;
         receipts::check(&logs, histories())?;
         let trees = Trees::of(&logs)?;
-        trees.check(door)?;
+        trees.check(http)?;
         self.summary.proofs = trees.check_receipts(histories())?;
         self.summary.workspaces = logs.workspaces.len();
         self.summary.events = logs.workspaces.values().map(Vec::len).sum();
         for workspace in HOT {
-            self.heads.look(door, workspace)?;
+            self.heads.look(http, workspace)?;
         }
-        self.heads.check(door)?;
+        self.heads.check(http)?;
         let have_ended = self.home.wait_for_ends(FOLLOWED.len(), PATIENCE);
         ensure!(have_ended, "a follower has not seen the last event within {PATIENCE:?}");
         for follower in std::mem::take(&mut self.followers) {
@@ -219,8 +219,8 @@ impl<'a> Run<'a> {
         for client in &mut self.clients {
             client.insist(address, Insist::OnSome { newest: 6, older: 2 })?;
         }
-        let mut door = Door::to(address);
-        HOT.iter().try_for_each(|workspace| self.heads.look(&mut door, workspace))
+        let mut http = ReconnectingClient::new(address);
+        HOT.iter().try_for_each(|workspace| self.heads.look(&mut http, workspace))
     }
 
     /// Lets clients and the definer work until so many commands were acknowledged, and kills the

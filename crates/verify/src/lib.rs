@@ -3,7 +3,7 @@
 //! ```text
 //!  files ── every byte ─┐                     store on disk: verify_files
 //!  log ─► Walk ─► facts, sorted ─► Expected ─► beside every stored row          verify
-//!  live ─► Walk ─► ……………………………………… Expected ─► beside what the server answers   the caller's
+//!  live ─► LiveWalk ─► …………………………… Expected ─► beside what the server answers   the caller's
 //!  log ─► numbers of one sequence ─► each series: first, last, gaps, repeats    verify_sequence
 //!  proof, receipt ─► holds or not                                               check_proof
 //!  log ─► the event of a proof, by the hash of its bytes                        find_event
@@ -30,6 +30,7 @@ mod describe;
 mod difference;
 mod expected;
 mod files;
+mod live;
 mod offline;
 mod proof;
 mod rules;
@@ -42,10 +43,9 @@ mod walk;
 pub use difference::{Difference, Error, Kind, Place};
 pub use expected::{Client, Expected, Node, Numbers, UsedKey, Visitor, Workspace};
 pub use files::{Verified, open, verify_files};
+pub use live::LiveWalk;
 pub use offline::{Options, Progress, Step, Totals, verify};
 pub use proof::{ProofProblem, Proved, check_proof, parse_hash};
-pub use rules::Rules;
 pub use sequence::{Fault, SequenceReport, SeriesReport, verify_sequence};
 pub use seriatim_storage_fjall::FilesReport;
 pub use stored::{StoredEvent, find_event};
-pub use walk::Walk;

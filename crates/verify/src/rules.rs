@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use seriatim_api::message;
 use seriatim_core::SYSTEM_APP;
 use seriatim_sequencer::{Format, RecordIds, Sequences, UtcOffset, built_in};
 use seriatim_types::limits::KEYS_MAX;
@@ -130,7 +131,7 @@ fn take(definitions: &mut Definitions, step: &Definition) -> Result<(), &'static
 
 /// What the events of one partition must keep to.
 #[derive(Debug, Clone)]
-pub struct Rules {
+pub(crate) struct Rules {
     pub(crate) partition: PartitionRef,
     pub(crate) partitions: u16,
     pub(crate) retention: Retention,
@@ -140,7 +141,7 @@ pub struct Rules {
     record_ids: RecordIds,
     /// The sequences that give ids to records.
     id_spans: Vec<(SequenceId, Spans)>,
-    /// Whether raw ids and all formats that ever were are known.
+    /// Whether the stored events are known, with their raw ids, and not only what a server shows of them.
     pub(crate) is_whole: bool,
 }
 
@@ -158,15 +159,40 @@ pub(crate) struct SequenceRule {
 
 impl Rules {
     /// The rules by which a live server's events are checked, from the definitions that it answers.
-    /// Texts of numbers are not checked then, and a record id may be ahead of the next: what the
-    /// formats once were, and which ids were imported, cannot be asked for.
-    ///
-    /// # Errors
-    ///
-    /// When a sequence cannot be one.
-    pub fn of(definitions: &Definitions, partition: PartitionRef) -> Result<Self, &'static str> {
-        let rules = Self::new(partition, definitions, std::iter::empty())?;
-        Ok(Self { is_whole: false, ..rules })
+    /// Numbers are not checked then, and a record id may be ahead of the next: which numbers were drawn,
+    /// and which ids were imported, cannot be asked for. `None` when a definition cannot be one.
+    pub(crate) fn live(
+        partition: PartitionRef,
+        (app, retention): (&message::App, Retention),
+        definitions: &message::Definitions,
+    ) -> Option<Self> {
+        let record_ids = match app.record_ids {
+            message::RecordIds::Single => RecordIds::single(),
+            message::RecordIds::Split => RecordIds::split(),
+        };
+        let mut fixed = SINGLETON_FIRST..;
+        let records = definitions.records.iter().map(|it| {
+            let singleton = it.singleton.then(|| fixed.next()).flatten();
+            let class = match it.class {
+                message::RecordClass::C => RecordClass::C,
+                message::RecordClass::O => RecordClass::O,
+                message::RecordClass::W => RecordClass::W,
+            };
+            let name = Name::new(&it.name)?;
+            let singleton = singleton.and_then(Number::new);
+            Some((name.clone(), RecordDefinition { name, class, singleton }))
+        });
+        Some(Self {
+            partition,
+            partitions: app.partitions,
+            retention,
+            kinds: BTreeSet::from([Sequences::DEFAULT_KIND]),
+            sequences: BTreeMap::new(),
+            records: records.collect::<Option<_>>()?,
+            id_spans: spans_of(&record_ids),
+            record_ids,
+            is_whole: false,
+        })
     }
 
     /// The rules of a partition of an app whose steps are known.

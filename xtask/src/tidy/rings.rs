@@ -97,11 +97,13 @@ const MEMBERS: &[Member] = &[
             "seriatim-storage",
         ],
     },
-    // It opens the files of the default backend itself, because it checks every byte of them.
+    // It opens the files of the default backend itself, because it checks every byte of them. Of a live
+    // server it checks the messages of the contract.
     Member {
         name: "seriatim-verify",
         ring: Ring::Edge,
         may_use: &[
+            "seriatim-api",
             "seriatim-types",
             "seriatim-codec",
             "seriatim-core",
@@ -213,6 +215,7 @@ const MEMBERS: &[Member] = &[
             "seriatim-server",
             "seriatim-storage",
             "seriatim-storage-fjall",
+            "seriatim-testkit",
         ],
     },
     Member { name: "xtask", ring: Ring::Tool, may_use: &[] },

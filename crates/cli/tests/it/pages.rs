@@ -1,9 +1,11 @@
 //! The page about the command line has every command and every exit code, and every code of an error
-//! has its own page.
+//! is explained.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use seriatim_api::code::ErrorCode;
 
 use crate::process::{Ran, run};
 
@@ -69,30 +71,30 @@ fn codes() -> BTreeSet<String> {
     codes
 }
 
+/// The headings of a page that are codes.
+fn sections(page: &str) -> Vec<&str> {
+    page.lines().filter_map(|line| line.strip_prefix("### ")).collect()
+}
+
 #[test]
-fn every_code_that_it_can_print_has_its_page_and_no_page_is_without_a_code() {
+fn every_code_that_it_can_print_is_explained_once_and_nothing_else_is() {
     let codes = codes();
     assert!(codes.len() > 60 && codes.contains("TORN_TAIL"), "{codes:?}");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
-    let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap_or_default();
-    let list = read("README.md");
-    for code in &codes {
-        let page = read(&format!("{code}.md"));
-        assert!(page.starts_with(&format!("# {code}\n")), "{code} has no page");
-        let row = format!("| [{code}]({code}.md) | ");
-        let row = list.lines().find_map(|line| line.strip_prefix(&row));
-        let row = row.unwrap_or_else(|| panic!("{code} is not in the list"));
-        // Those of the server are held by a test of its own.
-        if !page.contains("| HTTP status |") {
-            let (exits, retryable) = row.trim_end_matches(" |").split_once(" | ").unwrap();
-            let shown = format!("\n| {exits} | `{}` |\n", retryable == "yes");
-            assert!(page.contains(&shown), "{code}: the list says {row}");
-        }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference");
+    let [found, own] = ["verify.md", "cli-errors.md"].map(|name| folder.join(name));
+    let [found, own] = [found, own].map(|page| fs::read_to_string(page).unwrap());
+    let mut explained: Vec<&str> = sections(&found);
+    explained.extend(sections(&own));
+    let is_of_contract = |code: &str| code.parse::<ErrorCode>().is_ok();
+    for code in codes.iter().filter(|code| !is_of_contract(code)) {
+        let count = explained.iter().filter(|it| *it == code).count();
+        assert_eq!(count, 1, "{code}: in verify.md or in cli-errors.md");
     }
-    for entry in fs::read_dir(&folder).unwrap() {
-        let name = entry.unwrap().file_name().into_string().unwrap();
-        let code = name.trim_end_matches(".md");
-        let is_of_server = read(&name).contains("| HTTP status |");
-        assert!(code == "README" || is_of_server || codes.contains(code), "{name} has no code");
+    for code in explained {
+        assert!(codes.contains(code) && !is_of_contract(code), "nothing prints {code}");
+    }
+    for code in sections(&own) {
+        let row = format!("| [{code}](#{}) | ", code.to_lowercase());
+        assert!(own.lines().any(|line| line.starts_with(&row)), "{code} has no row in the table");
     }
 }

@@ -21,7 +21,7 @@ use tonic::{Code, Status};
 
 use super::MESSAGE_BYTES_MAX;
 use crate::error::{ApiError, Fact};
-use crate::memory_budget::rate_limited;
+use crate::overload::memory_budget::rate_limited;
 
 /// A status is sent in headers, of which clients take some kilobytes. So its sentence is cut, which
 /// stands in it four times, and facts that are longer are left out: what an entity or a record is now

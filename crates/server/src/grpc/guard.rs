@@ -16,10 +16,10 @@ use seriatim_api::code::ErrorCode;
 use tonic::{Code, Status};
 
 use super::error::{status_of, unreadable};
-use super::timed::Timed;
 use super::timeout::timeout;
 use crate::context::Context;
 use crate::error::ApiError;
+use crate::overload::slow_messages::Timed;
 
 /// A command has its own end in time, and says for certain whether it was written.
 const SUBMIT: &str = "/Submit";

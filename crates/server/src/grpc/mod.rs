@@ -20,7 +20,6 @@ mod partition_queue;
 mod read;
 mod reads;
 mod stream;
-mod timed;
 mod timeout;
 
 use std::convert::Infallible;

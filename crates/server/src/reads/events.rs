@@ -12,7 +12,7 @@ use super::page::{Batch, Page, Row, page};
 use super::wait::wait_for;
 use super::{LogRead, called, cost, find, shown};
 use crate::error::ApiError;
-use crate::memory_budget::Reserved;
+use crate::overload::memory_budget::Reserved;
 use crate::settings::LIST_BYTES_MAX;
 
 /// Which events of a log.

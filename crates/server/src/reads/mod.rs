@@ -25,7 +25,7 @@ use seriatim_types::{KindId, Name, PartitionId, PartitionRef, WorkspaceId, Works
 
 use crate::context::Context;
 use crate::error::ApiError;
-use crate::memory_budget::Reserved;
+use crate::overload::memory_budget::Reserved;
 use crate::partitions;
 
 pub(crate) use follow::{Part, follow};

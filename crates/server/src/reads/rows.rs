@@ -10,7 +10,7 @@ use super::page::{Batch, Page, Row, page};
 use super::{WorkspaceRead, called, cost};
 use crate::commands::Carried;
 use crate::error::{ApiError, Fact};
-use crate::memory_budget::Reserved;
+use crate::overload::memory_budget::Reserved;
 use crate::settings::LIST_BYTES_MAX;
 
 /// One record.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, ensure};
+use seriatim_testkit::ReconnectingClient;
 
 use super::event::Event;
 use super::get;
-use crate::http::Door;
 use crate::workload::{APP, PARTITIONS};
 
 /// All events, twice: by partition and by workspace.
@@ -18,16 +18,16 @@ pub(crate) struct Logs {
 
 impl Logs {
     /// Reads the logs of all partitions, and of all workspaces that appear in them.
-    pub(crate) fn read(door: &mut Door) -> Result<Self> {
+    pub(crate) fn read(http: &mut ReconnectingClient) -> Result<Self> {
         let mut logs = Self::default();
         let mut names = BTreeSet::new();
         for partition in 0..PARTITIONS {
-            let events = read_log(door, &format!("{APP}/partitions/{partition}/events"))?;
+            let events = read_log(http, &format!("{APP}/partitions/{partition}/events"))?;
             names.extend(events.iter().map(|event| event.workspace.clone()));
             logs.partitions.insert(partition, events);
         }
         for name in names {
-            let events = read_log(door, &format!("{APP}/workspaces/{name}/events"))?;
+            let events = read_log(http, &format!("{APP}/workspaces/{name}/events"))?;
             logs.workspaces.insert(name, events);
         }
         Ok(logs)
@@ -70,11 +70,11 @@ impl Logs {
     }
 }
 
-fn read_log(door: &mut Door, path: &str) -> Result<Vec<Event>> {
+fn read_log(http: &mut ReconnectingClient, path: &str) -> Result<Vec<Event>> {
     let mut events = Vec::new();
     let mut from = 1;
     loop {
-        let page = get(door, &format!("{path}?from={from}&limit=500"))?;
+        let page = get(http, &format!("{path}?from={from}&limit=500"))?;
         let read = page["events"].as_array().into_iter().flatten().map(Event::read);
         events.extend(read.collect::<Result<Vec<_>>>()?);
         let (next, last) = (page["next"].as_u64(), page["last"].as_u64());

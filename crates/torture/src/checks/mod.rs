@@ -19,12 +19,11 @@ pub(crate) mod receipts;
 
 use anyhow::{Result, ensure};
 use serde_json::Value;
-
-use crate::http::{Door, Request};
+use seriatim_testkit::ReconnectingClient;
 
 /// Reads what must be there.
-fn get(door: &mut Door, path: &str) -> Result<Value> {
-    let response = door.ask(Request { method: "GET", path, headers: &[], body: "" })?;
+fn get(http: &mut ReconnectingClient, path: &str) -> Result<Value> {
+    let response = http.send("GET", path, &[], b"")?;
     let body = serde_json::from_slice(&response.body)?;
     ensure!(response.status == 200, "GET {path}: {} {body}", response.status);
     Ok(body)

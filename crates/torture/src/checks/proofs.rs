@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use seriatim_merkle::{Frontier, verify_consistency, verify_inclusion};
+use seriatim_testkit::ReconnectingClient;
 use seriatim_types::Hash;
 
 use super::get;
 use super::logs::Logs;
 use crate::history::History;
-use crate::http::Door;
 use crate::workload::APP;
 
 /// Heads as they were shown, by workspace, the oldest first.
@@ -26,24 +26,24 @@ struct Head {
 
 impl Heads {
     /// Reads the head of a workspace. It must be built on the last one that was shown.
-    pub(crate) fn look(&mut self, door: &mut Door, workspace: &str) -> Result<()> {
+    pub(crate) fn look(&mut self, http: &mut ReconnectingClient, workspace: &str) -> Result<()> {
         let path = format!("{APP}/workspaces/{workspace}");
-        let now = Head::read(&get(door, &format!("{path}/head"))?)?;
+        let now = Head::read(&get(http, &format!("{path}/head"))?)?;
         let shown = self.0.entry(workspace.to_owned()).or_default();
         if let Some(before) = shown.last() {
-            check_growth(door, &path, *before, now).with_context(|| path.clone())?;
+            check_growth(http, &path, *before, now).with_context(|| path.clone())?;
         }
         shown.push(now);
         Ok(())
     }
 
     /// All heads that were shown against the last one.
-    pub(crate) fn check(&self, door: &mut Door) -> Result<()> {
+    pub(crate) fn check(&self, http: &mut ReconnectingClient) -> Result<()> {
         for (workspace, shown) in &self.0 {
             let path = format!("{APP}/workspaces/{workspace}");
             let Some(now) = shown.last() else { continue };
             for before in shown {
-                check_growth(door, &path, *before, *now).with_context(|| path.clone())?;
+                check_growth(http, &path, *before, *now).with_context(|| path.clone())?;
             }
         }
         Ok(())
@@ -57,13 +57,13 @@ impl Head {
     }
 }
 
-fn check_growth(door: &mut Door, path: &str, before: Head, now: Head) -> Result<()> {
+fn check_growth(http: &mut ReconnectingClient, path: &str, before: Head, now: Head) -> Result<()> {
     let (from, to) = (before.size, now.size);
     ensure!(from <= to, "the log had {from} events and now has {to}");
     if from == 0 {
         return Ok(());
     }
-    let shown = get(door, &format!("{path}/consistency?from={from}&to={to}"))?;
+    let shown = get(http, &format!("{path}/consistency?from={from}&to={to}"))?;
     let siblings = hashes(&shown["path"])?;
     verify_consistency(from, to, &before.root, &now.root, &siblings)
         .with_context(|| format!("the log of {to} events does not begin with that of {from}"))
@@ -98,16 +98,16 @@ impl Trees {
 
     /// The root of each workspace is that of its events, and the server's proofs of some of them
     /// hold.
-    pub(crate) fn check(&self, door: &mut Door) -> Result<()> {
+    pub(crate) fn check(&self, http: &mut ReconnectingClient) -> Result<()> {
         for (workspace, tree) in &self.0 {
             let place = || format!("workspace {workspace}");
             let path = format!("{APP}/workspaces/{workspace}");
-            let head = Head::read(&get(door, &format!("{path}/head"))?)?;
+            let head = Head::read(&get(http, &format!("{path}/head"))?)?;
             let size = u64::try_from(tree.leaves.len())?;
             let own = Head { size, root: *tree.roots.last().with_context(place)? };
             ensure!(head == own, "{}: the head is {head:?}, its events make {own:?}", place());
             for offset in [1, size / 2 + 1, size].map(|offset| offset.min(size)) {
-                let proof = get(door, &format!("{path}/proofs/{offset}?size={size}"))?;
+                let proof = get(http, &format!("{path}/proofs/{offset}?size={size}"))?;
                 tree.check_proof(&proof).with_context(place)?;
             }
         }

@@ -99,7 +99,7 @@ fn check_number(rules: &Rules, event: &Event, drawn: &NumberDrawn) -> Result<(),
         };
         return Err(Breach::new(Kind::NumberOutside, about(), show(year), show(drawn.year)));
     }
-    if rules.is_whole && !rule.shows(drawn.number, event.time, &drawn.text) {
+    if !rule.shows(drawn.number, event.time, &drawn.text) {
         let expected = format!("{} as the sequence shows it", drawn.number);
         return Err(Breach::new(Kind::NumberText, about(), expected, drawn.text.clone()));
     }

@@ -6,7 +6,8 @@
 //!            one after the other          bounded memory
 //! ```
 //!
-//! Where the events come from is the caller's: a store that is closed, or a live server.
+//! Where the events come from is the caller's: a store that is closed, or a live server that shows
+//! them (`live`).
 //!
 //! **Invariant:** memory does not grow with the log: one event is held, and a sorter of a fixed
 //! size.
@@ -30,7 +31,7 @@ use facts::{ChangeFact, ClientFact, KeyFact, NumberFact, WorkspaceFact};
 
 /// A partition whose events are read in the order of its log.
 #[derive(Debug)]
-pub struct Walk {
+pub(crate) struct Walk {
     rules: Rules,
     prefix: PartitionPrefix,
     last: Option<Last>,
@@ -76,17 +77,12 @@ impl Open {
 impl Walk {
     /// A log of which nothing was read. Facts that take more than `memory_bytes` are put aside in
     /// temporary files.
-    #[must_use]
-    pub fn new(rules: Rules, prefix: PartitionPrefix, memory_bytes: usize) -> Self {
+    pub(crate) fn new(rules: Rules, prefix: PartitionPrefix, memory_bytes: usize) -> Self {
         Self { rules, prefix, last: None, facts: Sorter::new(memory_bytes) }
     }
 
     /// Takes in the next event, with the hash of its stored bytes.
-    ///
-    /// # Errors
-    ///
-    /// When it breaks a law, or a temporary file cannot be written.
-    pub fn event(&mut self, event: &Event, leaf: Hash) -> Result<(), Error> {
+    pub(crate) fn event(&mut self, event: &Event, leaf: Hash) -> Result<(), Error> {
         self.follow(event)?;
         laws::check(&self.rules, event)?;
         self.note_workspace(event, leaf)?;
@@ -127,17 +123,12 @@ impl Walk {
     }
 
     /// The last event that was read.
-    #[must_use]
-    pub fn last(&self) -> Option<(PartitionOffset, Time)> {
+    pub(crate) fn last(&self) -> Option<(PartitionOffset, Time)> {
         self.last.as_ref().map(|last| (last.offset, last.time))
     }
 
     /// The log ends here: what its events come to.
-    ///
-    /// # Errors
-    ///
-    /// When its last command is not whole, or a temporary file cannot be read.
-    pub fn finish(self) -> Result<Expected, Error> {
+    pub(crate) fn finish(self) -> Result<Expected, Error> {
         if let Some(Last { offset, open: Some(open), .. }) = &self.last {
             let place = self.place().event(*offset);
             let expected = format!("{} events of the last command", open.count);

@@ -1,7 +1,9 @@
-//! The same walk over events that come from elsewhere, as from a live server.
+//! The same walk over events as a live server answers them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use seriatim_api::message::{App, Definitions, Event};
 use seriatim_node::{Reader, schema};
 use seriatim_storage::Store;
 use seriatim_storage::memory::MemoryStore;
@@ -9,7 +11,7 @@ use seriatim_testkit::core::name;
 use seriatim_types::{
     EntityKey, EntityRow, Number, PartitionId, PartitionRef, RecordRow, WorkspaceId,
 };
-use seriatim_verify::{Client, Error, Rules, Visitor, Walk, Workspace};
+use seriatim_verify::{Client, Error, LiveWalk, Visitor, Workspace};
 
 use crate::world::{Checkpoints, World};
 
@@ -65,22 +67,38 @@ fn a_walk_over_pages_of_a_live_node_expects_what_its_reads_answer() {
     world.define();
     world.work(10);
     let apps = world.node.apps().unwrap();
-    let shop = apps.iter().find(|it| it.app.name == name("shop")).unwrap();
-    for index in 0..shop.app.partitions {
-        let partition = PartitionRef { app: shop.app.app, partition: PartitionId(index) };
-        let (view, prefix) = world.node.view(partition).unwrap();
-        let reader = Reader::new(&view, prefix, world.node.schema());
-        let mut walk = Walk::new(Rules::of(shop, partition).unwrap(), prefix, 1 << 20);
-        let mut from = 1;
-        loop {
-            let page = reader.partition_events(from, 7).unwrap();
-            let Some(last) = page.last() else { break };
-            from = last.event.partition_offset.get() + 1;
-            page.iter().for_each(|it| walk.event(&it.event, it.leaf).unwrap());
+    for named in ["shop", "kiosk"] {
+        let defined = apps.iter().find(|it| it.app.name == name(named)).unwrap();
+        for index in 0..defined.app.partitions {
+            let asked = compare(&world, defined, PartitionId(index));
+            assert!(asked > 20, "{asked} of {named}");
         }
-        let mut asking = Asking { reader, asked: 0 };
-        walk.finish().unwrap().visit(None, &mut asking).unwrap();
-        assert!(asking.asked > 20, "{}", asking.asked);
     }
     world.end();
+}
+
+/// Reads a partition in pages, as messages. Returns how many rows were compared.
+fn compare(world: &World, defined: &seriatim_types::Definitions, index: PartitionId) -> usize {
+    let (app, definitions) = (App::from(&defined.app), Definitions::from(defined));
+    let partition = PartitionRef { app: defined.app.app, partition: index };
+    let (view, prefix) = world.node.view(partition).unwrap();
+    let reader = Reader::new(&view, prefix, world.node.schema());
+    let retention = defined.app.retention;
+    let mut walk = LiveWalk::new(partition, (&app, retention), &definitions, 1 << 20).unwrap();
+    let mut names = BTreeMap::new();
+    let mut from = 1;
+    loop {
+        let page = reader.partition_events(from, 7).unwrap();
+        let Some(last) = page.last() else { break };
+        from = last.event.partition_offset.get() + 1;
+        for it in &page {
+            let name = it.event.workspace_name.as_ref().map(ToString::to_string);
+            let id = it.event.workspace.0;
+            let name = names.entry(id).or_insert_with(|| name.unwrap_or(id.to_string()));
+            walk.event(&Event::new(&it.event, name, index, &it.leaf)).unwrap();
+        }
+    }
+    let mut asking = Asking { reader, asked: 0 };
+    walk.finish().unwrap().visit(None, &mut asking).unwrap();
+    asking.asked
 }

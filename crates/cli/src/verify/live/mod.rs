@@ -1,27 +1,32 @@
 //! A live server, through what it answers.
 //!
 //! ```text
-//!  events of every partition ─► laws: offsets, counts of clients, versions, times
+//!  events of every partition ─► the laws and the fold of `seriatim-verify`
 //!                             └► trees, clients, records, entities ─► beside the server's answers
 //! ```
 //!
 //! A server goes on while it is checked. Trees are compared at the size that was read. What else differs
 //! counts, unless an event behind what was read has made it, or may have removed it.
 //!
-//! **Deliberately absent:** what a server does not show (checkpoints, keys, files), and bounded
-//! memory: what the events of a partition come to is held. A folder is checked whole and in bounded
-//! memory with `--data`.
+//! **Invariant:** memory does not grow with events, records and entities. It does with the workspaces of
+//! a partition, by a name for each.
+//!
+//! **Deliberately absent:** what a server does not show (checkpoints, files). A folder is checked whole
+//! with `--data`.
 
-mod expected;
+mod compare;
 
 use std::collections::BTreeMap;
 
 use anyhow::Result;
 use seriatim_client::{App, Event, Key, Partition, Receipt};
+use seriatim_types::{AppId, PartitionId, PartitionRef};
+use seriatim_verify::{Error, LiveWalk, Place};
 
-use self::expected::Walk;
+use self::compare::compare;
 use super::different;
 use super::series::{self, Series};
+use crate::config::retention;
 use crate::document::{object, of};
 use crate::exit::{Exit, Failure};
 use crate::output::Table;
@@ -30,6 +35,9 @@ use crate::remote::{Remote, missing, not_found, not_read};
 
 /// Events that are read in one go.
 const PAGE: u32 = 1000;
+
+/// For facts about a partition before they are put aside in temporary files.
+const MEMORY_BYTES: usize = 64 * 1024 * 1024;
 
 /// Checks all apps.
 pub(super) async fn run(remote: &Remote) -> Result<()> {
@@ -40,21 +48,27 @@ pub(super) async fn run(remote: &Remote) -> Result<()> {
         let app = remote.client.app(&info.name);
         for number in 0..info.partitions {
             let log = Log::new(&app, number);
-            let mut walk = Walk::default();
-            let walked = log.read(async |event| {
+            let end = log.end().await?;
+            // Newer than the end, so that whatever an event up to there uses is among them.
+            let definitions = app.definitions().await.map_err(|error| not_read(&error))?;
+            // Which id the app has is not shown.
+            let partition = PartitionRef { app: AppId(1), partition: PartitionId(number) };
+            let retention = retention(&info.idempotency_retention)
+                .map_err(|what| Failure::new(Exit::Failure, what).code("BAD_ANSWER"))?;
+            let failed = |error| failure(error, &log.name);
+            let walk = LiveWalk::new(partition, (info, retention), &definitions, MEMORY_BYTES);
+            let mut walk = walk.map_err(failed)?;
+            let walked = log.read(end, async |event| {
                 events = events.saturating_add(1);
                 progress.say(|| format!("{events} events read, now of {}", log.name));
-                Ok(walk.take(event).map_err(|what| log.broken(event, &what))?)
+                Ok(walk.event(event).map_err(failed)?)
             });
             walked.await?;
             partitions = partitions.saturating_add(1);
-            for (name, expected) in &walk.workspaces {
-                progress.say(|| format!("{}: workspace {name} is compared", log.name));
-                match expected.compare(&app.workspace(name.as_str())).await? {
-                    true => compared = compared.saturating_add(1),
-                    false => moved = moved.saturating_add(1),
-                }
-            }
+            let expected = walk.finish().map_err(failed)?;
+            let found = compare(&app, expected, (&mut progress, &log.name)).await?;
+            compared = compared.saturating_add(found.whole);
+            moved = moved.saturating_add(found.moved);
         }
     }
     drop(progress);
@@ -93,7 +107,8 @@ pub(super) async fn sequence(remote: &Remote, app: &str, name: &str) -> Result<(
     for number in 0..info.partitions {
         let log = Log::new(&its, number);
         let mut last = None;
-        let walked = log.read(async |event| {
+        let end = log.end().await?;
+        let walked = log.read(end, async |event| {
             progress.say(|| format!("{}: event {}", log.name, event.partition_offset));
             let command = event.client.clone().zip(event.key);
             let place = (event.workspace_id, command.clone());
@@ -133,12 +148,17 @@ impl Log {
         Self { name, partition: app.partition(number) }
     }
 
-    /// Reads the log up to where it ends now.
-    async fn read(&self, mut take: impl AsyncFnMut(&Event) -> Result<()>) -> Result<()> {
-        let (mut from, mut end) = (1_u64, None);
-        loop {
+    /// Where the log ends now.
+    async fn end(&self) -> Result<u64> {
+        let page = self.partition.events(1, 1).await.map_err(|error| not_read(&error))?;
+        Ok(page.last)
+    }
+
+    /// Reads the log up to an event.
+    async fn read(&self, end: u64, mut take: impl AsyncFnMut(&Event) -> Result<()>) -> Result<()> {
+        let mut from = 1_u64;
+        while from <= end {
             let page = self.partition.events(from, PAGE).await.map_err(|error| not_read(&error))?;
-            let end = *end.get_or_insert(page.last);
             for event in page.events.iter().filter(|event| event.partition_offset <= end) {
                 if event.partition_offset != from {
                     return Err(self.broken(event, &format!("event {from} should come")).into());
@@ -146,14 +166,12 @@ impl Log {
                 from = from.saturating_add(1);
                 take(event).await?;
             }
-            if from > end {
-                return Ok(());
-            }
             if page.events.is_empty() {
                 let what = format!("event {from} of {} is missing", self.name);
                 return Err(different("LOG_GAP", what).into());
             }
         }
+        Ok(())
     }
 
     /// The receipt of an event's command, if it is still kept. Its key may have been used again
@@ -185,5 +203,64 @@ impl Log {
     fn broken(&self, event: &Event, what: &str) -> Failure {
         let place = format!("event {} of {}", event.partition_offset, self.name);
         different("EVENT_DOES_NOT_FOLLOW", format!("at {place}: {what}"))
+    }
+}
+
+/// Why the events of a log cannot be, or could not be looked at.
+fn failure(error: Error, log: &str) -> Failure {
+    let code = error.code();
+    let Error::Different(difference) = error else {
+        return Failure::new(Exit::Failure, format!("{:#}", anyhow::Error::new(error))).code(code);
+    };
+    let Place { offset, row, .. } = difference.place;
+    let parts = [Some(log.to_owned()), offset.map(|offset| format!("event {offset}")), row];
+    let place = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
+    different("EVENT_DOES_NOT_FOLLOW", format!("the first difference is at {place}"))
+        .fact("finding", code)
+        .fact("expected", difference.expected)
+        .fact("found", difference.found)
+        .fact("place", place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use seriatim_api::message::{App, Definitions, RecordIds};
+
+    use super::{
+        AppId, Exit, LiveWalk, MEMORY_BYTES, PartitionId, PartitionRef, failure, retention,
+    };
+
+    #[test]
+    fn event_that_does_not_follow_is_told_with_its_place_and_the_finding() {
+        let app = App {
+            name: "shop".to_owned(),
+            partitions: 1,
+            record_ids: RecordIds::Single,
+            trust_level: 0,
+            idempotency_retention: "24h".to_owned(),
+            idempotency_keys_max: None,
+        };
+        let (kinds, sequences, records) = (Vec::new(), Vec::new(), Vec::new());
+        let definitions = Definitions { version: 1, kinds, sequences, records };
+        let partition = PartitionRef { app: AppId(1), partition: PartitionId(0) };
+        let retention = retention(&app.idempotency_retention).unwrap();
+        let walk = LiveWalk::new(partition, (&app, retention), &definitions, MEMORY_BYTES);
+        let mut walk = walk.unwrap();
+        let event = r#"{"offset":1,"partition":0,"partition_offset":2,"workspace":"7","workspace_id":7,
+            "name":"X","args":{},"changes":[],"client":"me","client_sequence":1,
+            "key":"0b0e8a4e-5f0a-4c3e-9d6b-000000000001","committed_at":"2026-11-20T00:00:00Z",
+            "hash":"0000000000000000000000000000000000000000000000000000000000000000"}"#;
+        walk.event(&serde_json::from_str(event).unwrap()).unwrap();
+        let failed = failure(walk.finish().unwrap_err(), "partition 0 of shop");
+        assert_eq!((&*failed.code, failed.exit), ("EVENT_DOES_NOT_FOLLOW", Exit::Difference));
+        assert_eq!(failed.message, "the first difference is at partition 0 of shop, event 2");
+        assert_eq!(
+            (&failed.facts["finding"], &failed.facts["expected"]),
+            (&"LOG_GAP".into(), &"event 1".into())
+        );
+        let scratch = failure(io::Error::from(io::ErrorKind::StorageFull).into(), "it");
+        assert_eq!((&*scratch.code, scratch.exit), ("SCRATCH_FAILED", Exit::Failure));
     }
 }

@@ -18,7 +18,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::memory_budget::{MemoryBudget, Reservation};
+use crate::overload::memory_budget::{MemoryBudget, Reservation};
 
 /// Bodies up to this size are not counted.
 pub(crate) const LARGE_BYTES: usize = 64 * 1024;

@@ -20,14 +20,14 @@ use tonic::Status;
 
 use crate::asked::late;
 use crate::context::Context;
-use crate::memory_budget::Reservation;
+use crate::overload::memory_budget::Reservation;
 
 /// What stands before a message: whether it is compressed, and how long it is.
 const HEAD_BYTES: u8 = 5;
 
 /// A body that fails when a message is waited for longer than it may take, or when there is no room
 /// for what has come of it.
-pub(super) struct Timed {
+pub(crate) struct Timed {
     body: Body,
     is_stream: bool,
     begun: Begun,
@@ -49,7 +49,7 @@ struct Begun {
 }
 
 impl Timed {
-    pub(super) fn new(body: Body, is_stream: bool, context: &Context) -> Self {
+    pub(crate) fn new(body: Body, is_stream: bool, context: &Context) -> Self {
         let within = context.settings.body_within;
         Self {
             body,

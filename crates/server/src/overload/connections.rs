@@ -31,9 +31,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, Sleep};
 use tonic::codegen::Service;
 
-use crate::memory_budget::MemoryBudget;
+use crate::overload::memory_budget::MemoryBudget;
+use crate::overload::slow_responses::Watch;
 use crate::settings::Settings;
-use crate::slow_clients::Watch;
 
 /// How long to wait when the machine gives no connection, for lack of handles or memory.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);

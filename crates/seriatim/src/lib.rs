@@ -26,6 +26,8 @@ mod open;
 mod opened;
 mod reads;
 mod sent;
+#[doc(hidden)]
+pub mod service;
 mod slot;
 mod subscription;
 mod workspace;
@@ -39,6 +41,7 @@ pub use sent::{Sent, Submitted};
 pub use subscription::Subscription;
 pub use workspace::Workspace;
 
+pub use seriatim_api::code::ErrorCode;
 pub use seriatim_api::message::{Condition, Json};
 pub use seriatim_api::{
     Command, CommandJson, InvalidCommand, NotJson, drawn, id_of, literal, next, next_text,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use seriatim_node::{Clock, Node, NotEnded, Reply, RequestError};
+use seriatim_node::{Clock, Node, NotEnded, RequestError};
 use seriatim_types::Time;
 
 use crate::error::{Closed, WriteError};
@@ -44,7 +44,7 @@ impl Opened {
     }
 
     /// What was applied, or which of the three answers it is.
-    pub(crate) fn applied<T>(&self, reply: Reply<T>) -> Result<T, WriteError> {
+    pub(crate) fn applied<T>(&self, reply: Result<T, RequestError>) -> Result<T, WriteError> {
         reply.map_err(|error| {
             let is_given_up = matches!(error, RequestError::NotWritten { .. });
             let is_closed = is_given_up && self.is_closing.load(Ordering::Relaxed);

@@ -1,33 +1,20 @@
 //! Everything that can be asked of a workspace, from what is durable.
-//!
-//! A workspace that was never used reads as one without events: it comes into being by being used,
-//! so nobody has to know whether it was. Only an id that belongs to a name and was never given is
-//! refused, because no command can make it.
 
 use bytes::Bytes;
 use seriatim_api::message::Json;
 use seriatim_core::{Committed, Refusal};
 use seriatim_json::header;
 use seriatim_node::{
-    ClientState, Consistency, Head, Inclusion, Node, ProofFailed, Reader, SequenceState, State,
+    ClientState, Consistency, Head, Inclusion, ProofFailed, Reader, SequenceState,
     Workspace as Found,
 };
 use seriatim_types::limits::ENTITY_KEY_BYTES_MAX;
-use seriatim_types::{
-    EntityKey, Key, KindId, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time,
-    WorkspaceId, WorkspaceRef, Year,
-};
+use seriatim_types::{EntityKey, Key, Name, Number, Receipt, RecordClass, RecordRow, Time, Year};
 
 use crate::app::{name_of, not_a_name};
 use crate::error::{ReadError, refusal_of};
-use crate::key;
 use crate::workspace::Workspace;
-
-/// The kind that a workspace has unless another was settled.
-const DEFAULT_KIND: KindId = KindId(0);
-
-/// The id of workspaces whose name has none yet: no workspace has it.
-const NO_ID: WorkspaceId = WorkspaceId(u64::MAX);
+use crate::{key, service};
 
 /// A numbered document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -189,7 +176,7 @@ impl Workspace {
         &self,
         read: impl FnOnce(&Reader<'_>, &Found) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        self.read_partition(|reader| read(reader, &find(reader, &self.workspace)?))
+        self.read_partition(|reader| read(reader, &service::find(reader, &self.workspace)?))
     }
 
     /// Reads the workspace's partition as of now.
@@ -199,8 +186,7 @@ impl Workspace {
     ) -> Result<T, ReadError> {
         self.opened.with(|node| {
             let partition = node.partition_of(&self.app, &self.workspace)?;
-            let (view, prefix) =
-                node.view(partition).ok_or_else(|| not_serving(node, partition))?;
+            let (view, prefix) = service::view(node, partition)?;
             read(&Reader::new(&view, prefix, node.schema()))
         })?
     }
@@ -211,27 +197,6 @@ impl Record {
         let fields = Json::object(&row.fields).get().to_owned().into();
         let RecordRow { kind, class, parent, version, offset, .. } = row;
         Self { id, kind, class, parent, version, fields, offset }
-    }
-}
-
-/// The workspace, also one that was never used.
-fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Found, ReadError> {
-    if let Some(found) = reader.workspace(asked)? {
-        return Ok(found);
-    }
-    match asked {
-        WorkspaceRef::Name(name) => {
-            Ok(Found { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
-        }
-        WorkspaceRef::Id(id) => Ok(Found { id: *id, kind: DEFAULT_KIND, name: None }),
-    }
-}
-
-fn not_serving(node: &Node, partition: PartitionRef) -> ReadError {
-    let state = node.partitions().into_iter().find(|(name, _)| *name == partition);
-    match state {
-        Some((_, State::Stopped(reason))) => ReadError::Stopped(reason),
-        Some((_, State::Actualizing(_) | State::Serving)) | None => ReadError::NotYet,
     }
 }
 

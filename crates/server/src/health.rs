@@ -5,12 +5,12 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use seriatim::service::describe_clock;
 use seriatim_api::message::{Live, Ready, Version};
 
 use crate::answer;
-use crate::clock;
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::ErrorResponse;
 use crate::partitions::states;
 
 /// That the process answers.
@@ -19,11 +19,11 @@ pub(crate) async fn live() -> Response {
 }
 
 /// Whether every partition takes commands, and the disk answers.
-pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ApiError> {
+pub(crate) async fn ready(State(context): State<Arc<Context>>) -> Result<Response, ErrorResponse> {
     let look = |context: &Context| {
         let node = &context.node;
         // Each is looked at once: what was found is the answer, also if it has passed meanwhile.
-        let clock = node.time().err().map(clock::describe);
+        let clock = node.time().err().map(describe_clock);
         let full = node.room().err().map(|full| full.to_string());
         let stalled = node.check_sync().err().map(|stalled| stalled.to_string());
         let reason = clock.or(full).or(stalled);

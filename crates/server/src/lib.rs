@@ -41,14 +41,12 @@ mod partitions;
 mod path;
 mod reader_pool;
 mod reads;
-mod refusals;
 mod router;
 mod server;
 mod settings;
 mod slow_clients;
 
 pub use address::Address;
-pub use clock::describe as describe_clock;
-pub use error::ApiError;
+pub use seriatim::service::describe_clock;
 pub use server::Server;
 pub use settings::Settings;

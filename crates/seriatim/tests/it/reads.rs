@@ -70,7 +70,7 @@ fn what_is_not_there_is_none() {
 #[test]
 fn a_read_that_cannot_be_meant_is_refused() {
     let (_seriatim, store) = in_memory();
-    let code = |error: ReadError| error.code();
+    let code = |error: ReadError| error.code().as_str();
     assert_eq!(store.records("", 0, 1).map_err(code), Err("INVALID_ARGUMENT"));
     assert_eq!(store.entity("a\n").map_err(code), Err("INVALID_ARGUMENT"));
     assert_eq!(store.sequence("", None).map_err(code), Err("INVALID_ARGUMENT"));

@@ -1,9 +1,10 @@
 //! The head of a workspace's log, and proofs about it.
 
+use seriatim::service::called;
 use seriatim_node::{Consistency, Head, Inclusion, ProofFailed};
 use seriatim_types::{NUMBER_MAX, Number};
 
-use super::{WorkspaceRead, called, cost};
+use super::{WorkspaceRead, cost};
 use crate::asked::check_in;
 use crate::error::ApiError;
 

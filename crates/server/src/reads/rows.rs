@@ -1,5 +1,6 @@
 //! Records, entities, sequences, clients and receipts.
 
+use seriatim::service::called;
 use seriatim_api::code::ErrorCode;
 use seriatim_node::{ClientState, Reader, SequenceState};
 use seriatim_types::{
@@ -7,7 +8,7 @@ use seriatim_types::{
 };
 
 use super::page::{Batch, Page, Row, page};
-use super::{WorkspaceRead, called, cost};
+use super::{WorkspaceRead, cost};
 use crate::commands::Carried;
 use crate::error::{ApiError, Fact};
 use crate::memory_budget::Reserved;

@@ -15,7 +15,7 @@ use seriatim_node::{
     AskError, Busy, RETRY_AFTER, ReadFailed, Reason, RequestError, State, Written,
 };
 
-use crate::service::{ApiError, NotServing};
+use crate::service::{ApiError, NOT_CLASS_C, NotListed, NotProven, NotServing};
 
 /// Why a command or a definition was not written, or may not have been: the three answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -242,6 +242,32 @@ impl From<NotServing> for ReadError {
         match doing {
             Some(State::Stopped(reason)) => Self::Stopped(reason),
             Some(State::Actualizing(_) | State::Serving) | None => Self::NotYet,
+        }
+    }
+}
+
+impl From<NotProven> for ReadError {
+    fn from(error: NotProven) -> Self {
+        match error {
+            NotProven::Failed(failed) => failed.into(),
+            NotProven::NoEvent { .. } => Self::NotFound { what: error.to_string() },
+            NotProven::NotAsMany { field, .. } => {
+                let (field, why) = (field.to_owned(), error.to_string());
+                Refusal::InvalidArgument { field, why }.into()
+            }
+        }
+    }
+}
+
+impl From<NotListed> for ReadError {
+    fn from(error: NotListed) -> Self {
+        let field = "kind".to_owned();
+        match error {
+            NotListed::Failed(failed) => failed.into(),
+            NotListed::NotClassC => {
+                Refusal::InvalidArgument { field, why: NOT_CLASS_C.to_owned() }.into()
+            }
+            NotListed::NoKind(name) => Refusal::UnknownKind { name, field }.into(),
         }
     }
 }

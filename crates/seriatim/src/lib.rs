@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Seriatim ─ app ─► App ─ define_… ─► sequences, kinds of records and of workspaces
+//!                     ├─ partition ─► Partition ─ events, subscribe, state, restart
 //!                     └─ workspace ─► Workspace ─┬─ submit, send ─► all numbers of the command
 //!                                                ├─ record, entity, sequence, events, proof, …
 //!                                                └─ subscribe ─► what is stored, then what comes
@@ -24,6 +25,7 @@ mod error;
 mod key;
 mod open;
 mod opened;
+mod partition;
 mod reads;
 mod sent;
 #[doc(hidden)]
@@ -36,8 +38,10 @@ pub use app::{App, AppOptions, Numbering};
 pub use error::{NotWritten, ReadError, SubscribeError, Unknown, WriteError};
 pub use key::{parse_key, random_key};
 pub use open::{OpenError, Options, Seriatim};
+pub use partition::Partition;
 pub use reads::{Entity, Record};
 pub use sent::{Sent, Submitted};
+pub use service::Readiness;
 pub use subscription::Subscription;
 pub use workspace::Workspace;
 
@@ -53,9 +57,9 @@ pub use seriatim_node::{
 };
 pub use seriatim_storage_fjall::Settings as StorageSettings;
 pub use seriatim_types::{
-    Change, ClientId, EntityKey, Event, FieldName, Fields, Hash, Key, Name, Number, NumberDrawn,
-    Origin, PartitionId, PartitionOffset, PartitionRef, Receipt, RecordClass, RecordIdScheme,
-    Reset, Retention, Time, TrustLevel, WorkspaceId, Year,
+    AppSettings, Change, ClientId, Definitions, EntityKey, Event, FieldName, Fields, Hash, Key,
+    Name, Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, Receipt,
+    RecordClass, RecordIdScheme, Reset, Retention, Time, TrustLevel, WorkspaceId, Year,
 };
 
 #[cfg(doctest)]

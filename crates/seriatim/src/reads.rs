@@ -1,15 +1,18 @@
 //! Everything that can be asked of a workspace, from what is durable.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use seriatim_api::message::Json;
 use seriatim_core::{Committed, Refusal};
 use seriatim_json::header;
 use seriatim_node::{
-    ClientState, Consistency, Head, Inclusion, ProofFailed, Reader, SequenceState,
-    Workspace as Found,
+    ClientState, Consistency, Head, Inclusion, Log, Reader, SequenceState, Workspace as Found,
 };
 use seriatim_types::limits::ENTITY_KEY_BYTES_MAX;
-use seriatim_types::{EntityKey, Key, Name, Number, Receipt, RecordClass, RecordRow, Time, Year};
+use seriatim_types::{
+    EntityKey, Key, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time, Year,
+};
 
 use crate::app::{name_of, not_a_name};
 use crate::error::{ReadError, refusal_of};
@@ -65,10 +68,11 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// When they could not be read.
+    /// `UNKNOWN_KIND`, `INVALID_ARGUMENT` for a kind of another class, or when they could not be read.
     pub fn records(&self, kind: &str, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
         let kind = name_of("kind", kind)?;
         self.read(|reader, found| {
+            service::check_listed(reader, &kind)?;
             let rows = reader.records(found.id, &kind, from, limit)?.into_iter();
             Ok(rows.map(|(id, row)| Record::new(id, row)).collect())
         })
@@ -160,7 +164,7 @@ impl Workspace {
     ///
     /// When there are not as many, or something could not be read.
     pub fn proof(&self, offset: Number, size: u64) -> Result<Inclusion, ReadError> {
-        self.read(|reader, found| reader.inclusion(found.id, offset, size).map_err(proof_failed))
+        self.read(|reader, found| Ok(service::inclusion(reader, found, offset, Some(size))?.proof))
     }
 
     /// The proof that the log only grew from one size to another.
@@ -169,7 +173,18 @@ impl Workspace {
     ///
     /// When there are not as many events, or something could not be read.
     pub fn consistency(&self, from: u64, to: u64) -> Result<Consistency, ReadError> {
-        self.read(|reader, found| reader.consistency(found.id, from, to).map_err(proof_failed))
+        self.read(|reader, found| Ok(service::consistency(reader, found, from, Some(to))?.proof))
+    }
+
+    /// Waits on this thread until the log has an offset. Returns its last one, which every read sees that
+    /// begins afterwards: so a program reads what another has written, by the offset in its receipt.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::NotReached`] when it has not within the time, or it could not be read.
+    pub fn wait_for(&self, offset: u64, within: Duration) -> Result<u64, ReadError> {
+        let log = Log::Workspace(self.workspace.clone());
+        self.opened.wait_for(self.partition()?, &log, offset, within)
     }
 
     fn read<T>(
@@ -184,11 +199,11 @@ impl Workspace {
         &self,
         read: impl FnOnce(&Reader<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        self.opened.with(|node| {
-            let partition = node.partition_of(&self.app, &self.workspace)?;
-            let (view, prefix) = service::view(node, partition)?;
-            read(&Reader::new(&view, prefix, node.schema()))
-        })?
+        self.opened.read(self.partition()?, read)
+    }
+
+    fn partition(&self) -> Result<PartitionRef, ReadError> {
+        Ok(self.opened.with(|node| node.partition_of(&self.app, &self.workspace))??)
     }
 }
 
@@ -197,15 +212,5 @@ impl Record {
         let fields = Json::object(&row.fields).get().to_owned().into();
         let RecordRow { kind, class, parent, version, offset, .. } = row;
         Self { id, kind, class, parent, version, fields, offset }
-    }
-}
-
-pub(crate) fn proof_failed(failed: ProofFailed) -> ReadError {
-    match failed {
-        ProofFailed::Nodes(failed) => failed.into(),
-        ProofFailed::OutOfRange { asked, size } => ReadError::Refused(Refusal::InvalidArgument {
-            field: "size".to_owned(),
-            why: format!("{asked} is more than the {size} events there are"),
-        }),
     }
 }

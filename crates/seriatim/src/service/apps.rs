@@ -51,11 +51,12 @@ pub fn find_partition(
 ///
 /// Before it has served for the first time.
 pub fn view(node: &Node, partition: PartitionRef) -> Result<(View, PartitionPrefix), NotServing> {
-    node.view(partition).ok_or_else(|| NotServing(doing(node, partition)))
+    node.view(partition).ok_or_else(|| NotServing(state(node, partition)))
 }
 
 /// What a partition is doing; `None` if it was not started.
-pub(super) fn doing(node: &Node, partition: PartitionRef) -> Option<State> {
+#[must_use]
+pub fn state(node: &Node, partition: PartitionRef) -> Option<State> {
     let mut partitions = node.partitions().into_iter();
     partitions.find(|(name, _)| *name == partition).map(|(_, doing)| doing)
 }

@@ -90,7 +90,7 @@ impl From<AskError> for ApiError {
 /// Why something could not be asked: while the apps cannot be read, none is missing.
 #[must_use]
 pub fn not_asked(node: &Node, error: AskError) -> ApiError {
-    match apps::doing(node, SYSTEM) {
+    match apps::state(node, SYSTEM) {
         doing if error == AskError::AppsUnknown => not_serving(doing),
         Some(State::Serving) => error.into(),
         doing if matches!(error, AskError::AppNotFound(_)) => not_serving(doing),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use seriatim::service::Proven;
 use seriatim_api::message::{
     ClientState, Consistency, Entity, Event, Events, Hash, Head, InclusionProof, Record, Records,
     SequenceState,
@@ -14,7 +15,7 @@ use seriatim_types::{NUMBER_MAX, Number, PartitionId, RecordRow, Year};
 
 use super::events::{Listed, Span, list};
 use super::page::Page;
-use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
+use super::{LogRead, Wait, WorkspaceRead, sse};
 use crate::answer;
 use crate::asked::{Asked, Query, name, whole};
 use crate::context::Context;

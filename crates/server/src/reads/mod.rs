@@ -26,7 +26,7 @@ use crate::memory_budget::Reserved;
 use crate::partitions;
 
 pub(crate) use follow::{Part, follow};
-pub(crate) use proofs::{Proven, consistency, head, proof};
+pub(crate) use proofs::{consistency, head, proof};
 pub(crate) use rows::{client, entity, receipt, record, records, sequence};
 pub(crate) use wait::Wait;
 

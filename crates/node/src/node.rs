@@ -60,7 +60,7 @@ pub enum AskError {
     #[error("the apps are not known yet")]
     AppsUnknown,
     /// The app has fewer partitions.
-    #[error("the app has partitions 0 to {last}, and no other")]
+    #[error("the app has {} partitions, from 0 on", u32::from(*last).saturating_add(1))]
     PartitionNotFound {
         /// The last one that it has.
         last: u16,

@@ -8,14 +8,17 @@ use std::sync::Arc;
 
 use seriatim_core::Refusal;
 use seriatim_json::header;
+use seriatim_node::Node;
 use seriatim_types::limits::NAME_BYTES_MAX;
 use seriatim_types::{
-    CommandLimits, Declare, DefineRequest, NUMBER_MAX, Name, RecordClass, RecordIdScheme, Reset,
-    Retention, TrustLevel,
+    AppSettings, CommandLimits, Declare, DefineRequest, Definitions, NUMBER_MAX, Name, PartitionId,
+    PartitionRef, RecordClass, RecordIdScheme, Reset, Retention, TrustLevel,
 };
 
-use crate::error::{WriteError, refusal_of};
+use crate::error::{ReadError, WriteError, refusal_of};
 use crate::opened::Opened;
+use crate::partition::Partition;
+use crate::service;
 use crate::workspace::Workspace;
 
 /// An app of a folder that is open. Clones are handles to the same.
@@ -78,6 +81,45 @@ impl App {
     #[must_use]
     pub fn name(&self) -> &Name {
         &self.name
+    }
+
+    /// What was settled when it was created.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn settings(&self) -> Result<AppSettings, ReadError> {
+        Ok(self.definitions()?.app)
+    }
+
+    /// Everything that is defined for it.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be read.
+    pub fn definitions(&self) -> Result<Definitions, ReadError> {
+        Ok(self.opened.with(|node| service::find_app(node, &self.name))??)
+    }
+
+    /// Its partitions, from 0 on.
+    ///
+    /// # Errors
+    ///
+    /// When the app could not be read.
+    pub fn partitions(&self) -> Result<Vec<Partition>, ReadError> {
+        let AppSettings { app, partitions, .. } = self.settings()?;
+        let partition = |number| self.found(PartitionRef { app, partition: PartitionId(number) });
+        Ok((0..partitions).map(partition).collect())
+    }
+
+    /// One of its partitions, by its number.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::NotFound`] when it has fewer, or the app could not be read.
+    pub fn partition(&self, number: u16) -> Result<Partition, ReadError> {
+        let find = |node: &Node| service::find_partition(node, &self.name, PartitionId(number));
+        Ok(self.found(self.opened.with(find)??))
     }
 
     /// Changes how many idempotency keys each partition keeps at most; `None` is no limit. Where more are
@@ -163,6 +205,14 @@ impl App {
         let reply = self.opened.with(|node| node.declare(&self.name, declare, within))??;
         self.opened.applied(reply.map_err(|it| it.of_app(&self.name)))?;
         Ok(workspace)
+    }
+
+    pub(crate) fn named(opened: &Arc<Opened>, name: Name) -> Self {
+        Self { opened: opened.clone(), name }
+    }
+
+    fn found(&self, partition: PartitionRef) -> Partition {
+        Partition { opened: self.opened.clone(), app: self.name.clone(), partition }
     }
 
     fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {

@@ -8,11 +8,14 @@
 
 use std::time::Duration;
 
+use seriatim_api::code::ErrorCode;
 use seriatim_core::Refusal;
 use seriatim_json::{Invalid, Problem};
 use seriatim_node::{
-    AskError, Busy, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, Written,
+    AskError, Busy, RETRY_AFTER, ReadFailed, Reason, RequestError, State, Written,
 };
+
+use crate::service::{ApiError, NOT_CLASS_C, NotListed, NotProven, NotServing};
 
 /// Why a command or a definition was not written, or may not have been: the three answers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,6 +87,20 @@ pub enum ReadError {
     /// It cannot be asked like that.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// There is no such thing.
+    #[error("{what}")]
+    NotFound {
+        /// What there is instead.
+        what: String,
+    },
+    /// The log has not reached an offset in time.
+    #[error("the last offset is {last}, not yet {offset}")]
+    NotReached {
+        /// The offset that was waited for.
+        offset: u64,
+        /// The last one of the log.
+        last: u64,
+    },
     /// The partition has not served yet.
     #[error("the partition has not served yet: ask again")]
     NotYet,
@@ -121,63 +138,41 @@ pub enum SubscribeError {
     Closed,
 }
 
-/// The code of the HTTP contract for a partition that does not serve.
-const STOPPED: &str = "PARTITION_STOPPED";
-
 impl WriteError {
-    /// The stable code of the HTTP contract.
+    /// The stable code of the contract.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Refused(refusal) | Self::NotWritten(NotWritten::Refused(refusal)) => {
-                refusal.code()
-            }
-            Self::NotWritten(NotWritten::Stopped(_)) => STOPPED,
-            Self::Unknown(Unknown::Interrupted { .. }) => "OUTCOME_UNKNOWN",
-            Self::NotWritten(_) => "BUSY",
-            Self::Unknown(Unknown::TimedOut { .. }) => "DEADLINE_EXCEEDED",
-        }
+    pub fn code(&self) -> ErrorCode {
+        ApiError::from(self).code
     }
 
     /// How long to wait before sending the same again with the same key; `None` when that does not
     /// help as things are.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        match self {
-            Self::NotWritten(NotWritten::Busy { retry_after, .. }) => Some(*retry_after),
-            Self::NotWritten(NotWritten::GivenUp { .. })
-            | Self::Unknown(Unknown::TimedOut { .. }) => Some(RETRY_AFTER),
-            Self::NotWritten(NotWritten::Refused(refusal)) => {
-                refusal.is_retryable().then_some(ROOM_AFTER)
-            }
-            Self::Refused(_) => None,
-            Self::NotWritten(NotWritten::Stopped(_) | NotWritten::Closed)
-            | Self::Unknown(Unknown::Interrupted { .. }) => None,
+        // The folder has to be opened again first.
+        if let Self::NotWritten(NotWritten::Closed) | Self::Unknown(Unknown::Interrupted { .. }) =
+            self
+        {
+            return None;
         }
+        let error = ApiError::from(self);
+        error.is_retryable.then(|| error.retry_after.unwrap_or(RETRY_AFTER))
     }
 }
 
 impl ReadError {
-    /// The stable code of the HTTP contract.
+    /// The stable code of the contract.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Refused(refusal) => refusal.code(),
-            Self::Stopped(_) | Self::Failed(_) => STOPPED,
-            Self::NotYet | Self::Closed => "BUSY",
-        }
+    pub fn code(&self) -> ErrorCode {
+        ApiError::from(self).code
     }
 }
 
 impl SubscribeError {
-    /// The stable code of the HTTP contract.
+    /// The stable code of the contract.
     #[must_use]
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Lagged { .. } => "LAGGED",
-            Self::Failed(_) | Self::Stopped(_) => STOPPED,
-            Self::Closed => "BUSY",
-        }
+    pub fn code(&self) -> ErrorCode {
+        ApiError::from(self).code
     }
 }
 
@@ -236,9 +231,43 @@ impl From<AskError> for ReadError {
         match error {
             AskError::Unreadable(failed) => failed.into(),
             AskError::AppNotFound(no_app) => Refusal::AppNotFound(Some(no_app)).into(),
-            AskError::AppsUnknown
-            | AskError::PartitionNotFound { .. }
-            | AskError::TimedOut { .. } => Refusal::AppNotFound(None).into(),
+            AskError::PartitionNotFound { .. } => Self::NotFound { what: error.to_string() },
+            AskError::AppsUnknown | AskError::TimedOut { .. } => Self::NotYet,
+        }
+    }
+}
+
+impl From<NotServing> for ReadError {
+    fn from(NotServing(doing): NotServing) -> Self {
+        match doing {
+            Some(State::Stopped(reason)) => Self::Stopped(reason),
+            Some(State::Actualizing(_) | State::Serving) | None => Self::NotYet,
+        }
+    }
+}
+
+impl From<NotProven> for ReadError {
+    fn from(error: NotProven) -> Self {
+        match error {
+            NotProven::Failed(failed) => failed.into(),
+            NotProven::NoEvent { .. } => Self::NotFound { what: error.to_string() },
+            NotProven::NotAsMany { field, .. } => {
+                let (field, why) = (field.to_owned(), error.to_string());
+                Refusal::InvalidArgument { field, why }.into()
+            }
+        }
+    }
+}
+
+impl From<NotListed> for ReadError {
+    fn from(error: NotListed) -> Self {
+        let field = "kind".to_owned();
+        match error {
+            NotListed::Failed(failed) => failed.into(),
+            NotListed::NotClassC => {
+                Refusal::InvalidArgument { field, why: NOT_CLASS_C.to_owned() }.into()
+            }
+            NotListed::NoKind(name) => Refusal::UnknownKind { name, field }.into(),
         }
     }
 }

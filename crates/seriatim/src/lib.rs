@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Seriatim ─ app ─► App ─ define_… ─► sequences, kinds of records and of workspaces
+//!                     ├─ partition ─► Partition ─ events, subscribe, state, restart
 //!                     └─ workspace ─► Workspace ─┬─ submit, send ─► all numbers of the command
 //!                                                ├─ record, entity, sequence, events, proof, …
 //!                                                └─ subscribe ─► what is stored, then what comes
@@ -24,8 +25,11 @@ mod error;
 mod key;
 mod open;
 mod opened;
+mod partition;
 mod reads;
 mod sent;
+#[doc(hidden)]
+pub mod service;
 mod slot;
 mod subscription;
 mod workspace;
@@ -34,11 +38,14 @@ pub use app::{App, AppOptions, Numbering};
 pub use error::{NotWritten, ReadError, SubscribeError, Unknown, WriteError};
 pub use key::{parse_key, random_key};
 pub use open::{OpenError, Options, Seriatim};
+pub use partition::Partition;
 pub use reads::{Entity, Record};
 pub use sent::{Sent, Submitted};
+pub use service::Readiness;
 pub use subscription::Subscription;
 pub use workspace::Workspace;
 
+pub use seriatim_api::code::ErrorCode;
 pub use seriatim_api::message::{Condition, Json};
 pub use seriatim_api::{
     Command, CommandJson, InvalidCommand, NotJson, drawn, id_of, literal, next, next_text,
@@ -50,9 +57,9 @@ pub use seriatim_node::{
 };
 pub use seriatim_storage_fjall::Settings as StorageSettings;
 pub use seriatim_types::{
-    Change, ClientId, EntityKey, Event, FieldName, Fields, Hash, Key, Name, Number, NumberDrawn,
-    Origin, PartitionId, PartitionOffset, PartitionRef, Receipt, RecordClass, RecordIdScheme,
-    Reset, Retention, Time, TrustLevel, WorkspaceId, Year,
+    AppSettings, Change, ClientId, Definitions, EntityKey, Event, FieldName, Fields, Hash, Key,
+    Name, Number, NumberDrawn, Origin, PartitionId, PartitionOffset, PartitionRef, Receipt,
+    RecordClass, RecordIdScheme, Reset, Retention, Time, TrustLevel, WorkspaceId, Year,
 };
 
 #[cfg(doctest)]

@@ -11,9 +11,10 @@ use seriatim_storage::memory::{MemoryDisk, MemoryStore};
 use seriatim_storage_fjall::FjallStore;
 use seriatim_types::{PartitionRef, Time};
 
-use crate::app::{App, AppOptions};
+use crate::app::{App, AppOptions, name_of};
 use crate::error::{NotWritten, ReadError, WriteError};
 use crate::opened::Opened;
+use crate::service::{Readiness, readiness};
 
 /// Seriatim in this process: the apps of one folder. Clones are handles to the same; when the last
 /// of them and of what was made with them is dropped, it is closed.
@@ -91,6 +92,35 @@ impl Seriatim {
     /// when it was not defined in time.
     pub fn app(&self, name: &str, options: AppOptions) -> Result<App, WriteError> {
         App::define(&self.opened, name, options)
+    }
+
+    /// The app of a name, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// `INVALID_ARGUMENT` for what is no name, or when the apps could not be read.
+    pub fn existing_app(&self, name: &str) -> Result<Option<App>, ReadError> {
+        let name = name_of("app", name)?;
+        Ok(self.apps()?.into_iter().find(|app| *app.name() == name))
+    }
+
+    /// All apps, by name.
+    ///
+    /// # Errors
+    ///
+    /// When they could not be read.
+    pub fn apps(&self) -> Result<Vec<App>, ReadError> {
+        let apps = self.opened.with(Node::apps)??.into_iter();
+        Ok(apps.map(|it| App::named(&self.opened, it.app.name)).collect())
+    }
+
+    /// Whether every partition takes commands and the disk answers, and why not.
+    ///
+    /// # Errors
+    ///
+    /// When it was closed.
+    pub fn readiness(&self) -> Result<Readiness, ReadError> {
+        Ok(self.opened.with(readiness)?)
     }
 
     /// What every partition is doing. One that has stopped says why.

@@ -5,12 +5,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use seriatim_node::{Clock, Node, NotEnded, Reply, RequestError};
-use seriatim_types::Time;
+use seriatim_node::{Clock, Log, Node, NotEnded, Reader, RequestError};
+use seriatim_types::{PartitionRef, Time};
 
-use crate::error::{Closed, WriteError};
+use crate::error::{Closed, ReadError, WriteError};
+use crate::service::{self, OffsetWait, Step, last_of};
 
 /// A node that is open, or was.
 pub(crate) struct Opened {
@@ -38,13 +39,58 @@ impl Opened {
         node.as_ref().map(act).ok_or(Closed)
     }
 
+    /// Reads a partition as of now.
+    pub(crate) fn read<T>(
+        &self,
+        partition: PartitionRef,
+        read: impl FnOnce(&Reader<'_>) -> Result<T, ReadError>,
+    ) -> Result<T, ReadError> {
+        self.with(|node| {
+            let (view, prefix) = service::view(node, partition)?;
+            read(&Reader::new(&view, prefix, node.schema()))
+        })?
+    }
+
+    /// Waits on this thread until a log of a partition has an offset. Returns its last one.
+    pub(crate) fn wait_for(
+        &self,
+        partition: PartitionRef,
+        log: &Log,
+        offset: u64,
+        within: Duration,
+    ) -> Result<u64, ReadError> {
+        let now = Instant::now();
+        let deadline = now.checked_add(within).unwrap_or(now);
+        let mut wait = OffsetWait::new(partition, offset);
+        loop {
+            let step = self.with(|node| {
+                let changed = wait.changed(node);
+                let (view, prefix) = service::view(node, partition)?;
+                let last = last_of(&Reader::new(&view, prefix, node.schema()), &view, log)?;
+                Ok::<Step, ReadError>(wait.next(last, changed))
+            })??;
+            let (last, changed) = match step {
+                Step::Reached(last) => return Ok(last),
+                Step::LookAgain => continue,
+                Step::Wait(last, changed) => (last, changed),
+            };
+            // Looked at after the change was asked for: a node that ends later tells of it.
+            if self.is_closing.load(Ordering::Relaxed) {
+                return Err(ReadError::Closed);
+            }
+            if !changed.wait_until(deadline) {
+                return Err(ReadError::NotReached { offset, last });
+            }
+        }
+    }
+
     /// The time for reads. A clock that cannot be believed leaves it to the partition's own.
     pub(crate) fn now(&self) -> Time {
         self.clock.now().unwrap_or(Time(0))
     }
 
     /// What was applied, or which of the three answers it is.
-    pub(crate) fn applied<T>(&self, reply: Reply<T>) -> Result<T, WriteError> {
+    pub(crate) fn applied<T>(&self, reply: Result<T, RequestError>) -> Result<T, WriteError> {
         reply.map_err(|error| {
             let is_given_up = matches!(error, RequestError::NotWritten { .. });
             let is_closed = is_given_up && self.is_closing.load(Ordering::Relaxed);

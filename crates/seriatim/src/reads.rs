@@ -1,33 +1,23 @@
 //! Everything that can be asked of a workspace, from what is durable.
-//!
-//! A workspace that was never used reads as one without events: it comes into being by being used,
-//! so nobody has to know whether it was. Only an id that belongs to a name and was never given is
-//! refused, because no command can make it.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use seriatim_api::message::Json;
 use seriatim_core::{Committed, Refusal};
 use seriatim_json::header;
 use seriatim_node::{
-    ClientState, Consistency, Head, Inclusion, Node, ProofFailed, Reader, SequenceState, State,
-    Workspace as Found,
+    ClientState, Consistency, Head, Inclusion, Log, Reader, SequenceState, Workspace as Found,
 };
 use seriatim_types::limits::ENTITY_KEY_BYTES_MAX;
 use seriatim_types::{
-    EntityKey, Key, KindId, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time,
-    WorkspaceId, WorkspaceRef, Year,
+    EntityKey, Key, Name, Number, PartitionRef, Receipt, RecordClass, RecordRow, Time, Year,
 };
 
 use crate::app::{name_of, not_a_name};
 use crate::error::{ReadError, refusal_of};
-use crate::key;
 use crate::workspace::Workspace;
-
-/// The kind that a workspace has unless another was settled.
-const DEFAULT_KIND: KindId = KindId(0);
-
-/// The id of workspaces whose name has none yet: no workspace has it.
-const NO_ID: WorkspaceId = WorkspaceId(u64::MAX);
+use crate::{key, service};
 
 /// A numbered document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,10 +68,11 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// When they could not be read.
+    /// `UNKNOWN_KIND`, `INVALID_ARGUMENT` for a kind of another class, or when they could not be read.
     pub fn records(&self, kind: &str, from: u64, limit: usize) -> Result<Vec<Record>, ReadError> {
         let kind = name_of("kind", kind)?;
         self.read(|reader, found| {
+            service::check_listed(reader, &kind)?;
             let rows = reader.records(found.id, &kind, from, limit)?.into_iter();
             Ok(rows.map(|(id, row)| Record::new(id, row)).collect())
         })
@@ -173,7 +164,7 @@ impl Workspace {
     ///
     /// When there are not as many, or something could not be read.
     pub fn proof(&self, offset: Number, size: u64) -> Result<Inclusion, ReadError> {
-        self.read(|reader, found| reader.inclusion(found.id, offset, size).map_err(proof_failed))
+        self.read(|reader, found| Ok(service::inclusion(reader, found, offset, Some(size))?.proof))
     }
 
     /// The proof that the log only grew from one size to another.
@@ -182,14 +173,25 @@ impl Workspace {
     ///
     /// When there are not as many events, or something could not be read.
     pub fn consistency(&self, from: u64, to: u64) -> Result<Consistency, ReadError> {
-        self.read(|reader, found| reader.consistency(found.id, from, to).map_err(proof_failed))
+        self.read(|reader, found| Ok(service::consistency(reader, found, from, Some(to))?.proof))
+    }
+
+    /// Waits on this thread until the log has an offset. Returns its last one, which every read sees that
+    /// begins afterwards: so a program reads what another has written, by the offset in its receipt.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadError::NotReached`] when it has not within the time, or it could not be read.
+    pub fn wait_for(&self, offset: u64, within: Duration) -> Result<u64, ReadError> {
+        let log = Log::Workspace(self.workspace.clone());
+        self.opened.wait_for(self.partition()?, &log, offset, within)
     }
 
     fn read<T>(
         &self,
         read: impl FnOnce(&Reader<'_>, &Found) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        self.read_partition(|reader| read(reader, &find(reader, &self.workspace)?))
+        self.read_partition(|reader| read(reader, &service::find(reader, &self.workspace)?))
     }
 
     /// Reads the workspace's partition as of now.
@@ -197,12 +199,11 @@ impl Workspace {
         &self,
         read: impl FnOnce(&Reader<'_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        self.opened.with(|node| {
-            let partition = node.partition_of(&self.app, &self.workspace)?;
-            let (view, prefix) =
-                node.view(partition).ok_or_else(|| not_serving(node, partition))?;
-            read(&Reader::new(&view, prefix, node.schema()))
-        })?
+        self.opened.read(self.partition()?, read)
+    }
+
+    fn partition(&self) -> Result<PartitionRef, ReadError> {
+        Ok(self.opened.with(|node| node.partition_of(&self.app, &self.workspace))??)
     }
 }
 
@@ -211,36 +212,5 @@ impl Record {
         let fields = Json::object(&row.fields).get().to_owned().into();
         let RecordRow { kind, class, parent, version, offset, .. } = row;
         Self { id, kind, class, parent, version, fields, offset }
-    }
-}
-
-/// The workspace, also one that was never used.
-fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Found, ReadError> {
-    if let Some(found) = reader.workspace(asked)? {
-        return Ok(found);
-    }
-    match asked {
-        WorkspaceRef::Name(name) => {
-            Ok(Found { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
-        }
-        WorkspaceRef::Id(id) => Ok(Found { id: *id, kind: DEFAULT_KIND, name: None }),
-    }
-}
-
-fn not_serving(node: &Node, partition: PartitionRef) -> ReadError {
-    let state = node.partitions().into_iter().find(|(name, _)| *name == partition);
-    match state {
-        Some((_, State::Stopped(reason))) => ReadError::Stopped(reason),
-        Some((_, State::Actualizing(_) | State::Serving)) | None => ReadError::NotYet,
-    }
-}
-
-pub(crate) fn proof_failed(failed: ProofFailed) -> ReadError {
-    match failed {
-        ProofFailed::Nodes(failed) => failed.into(),
-        ProofFailed::OutOfRange { asked, size } => ReadError::Refused(Refusal::InvalidArgument {
-            field: "size".to_owned(),
-            why: format!("{asked} is more than the {size} events there are"),
-        }),
     }
 }

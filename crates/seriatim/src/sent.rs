@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use seriatim_core::CommandOutcome;
-use seriatim_node::{Reader, Reply};
+use seriatim_core::{CommandOutcome, Refusal};
+use seriatim_node::Reply;
 use seriatim_types::{Number, NumberDrawn, Receipt};
 
 use crate::error::{ReadError, Unknown, WriteError};
+use crate::service::{Look, Looked, Reused, Settled, settle};
 use crate::slot::Slot;
 use crate::workspace::Workspace;
 
@@ -86,17 +87,21 @@ impl Sent {
 
     fn open(&self, answer: Answer) -> Result<Submitted, WriteError> {
         let (reply, include_proof) = answer?;
-        let reply = reply.map_err(|it| it.of_app(&self.workspace.app));
-        match self.workspace.opened.applied(reply)? {
-            CommandOutcome::Committed(receipt) => Ok(Submitted { receipt, is_replayed: false }),
-            CommandOutcome::Duplicate { first, count } => {
-                let read =
-                    |reader: &Reader<'_>| Ok(reader.repeated(first, count, include_proof)?);
-                // It was carried out, so whatever cannot be read leaves the caller without knowing.
-                let unknown = |error: ReadError| Unknown::Interrupted { why: error.to_string() };
-                let receipt = self.workspace.read_partition(read).map_err(unknown)?;
-                Ok(Submitted { receipt, is_replayed: true })
+        let settled = settle(&self.workspace.app, include_proof, reply);
+        let look = match self.workspace.opened.applied(settled)? {
+            Settled::Committed(receipt) => return Ok(Submitted { receipt, is_replayed: false }),
+            // What the key belongs to is in the receipt under it, for whoever wants to know.
+            Settled::Look(Look::Reused { first }) => {
+                return Err(Refusal::KeyReused { first }.into());
             }
+            Settled::Look(look) => look,
+        };
+        // It was carried out, so whatever cannot be read leaves the caller without knowing.
+        let unknown = |error: ReadError| Unknown::Interrupted { why: error.to_string() };
+        let looked = self.workspace.read_partition(|reader| Ok(look.look(reader)?));
+        match looked.map_err(unknown)? {
+            Looked::Repeated(receipt) => Ok(Submitted { receipt, is_replayed: true }),
+            Looked::Reused(Reused { first, .. }) => Err(Refusal::KeyReused { first }.into()),
         }
     }
 }

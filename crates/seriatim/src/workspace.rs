@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use seriatim_api::CommandJson;
-use seriatim_codec::fingerprint;
 use seriatim_core::Refusal;
-use seriatim_json::{CommandBody, header};
+use seriatim_json::header;
 use seriatim_node::Log;
-use seriatim_types::{Command, Key, Name, Time, WorkspaceRef};
+use seriatim_types::{Key, Name, Time, WorkspaceRef};
 
 use crate::error::{ReadError, WriteError, refusal_of};
-use crate::key;
+
 use crate::opened::Opened;
 use crate::sent::{Sent, Submitted};
 use crate::subscription::Subscription;
+use crate::{key, service};
 
 /// A workspace of an app. Clones are handles to the same, and threads may share one.
 #[derive(Clone)]
@@ -66,21 +66,10 @@ impl Workspace {
         let (json, deadline) = command.into_parts().map_err(|invalid| {
             Refusal::InvalidArgument { field: invalid.field, why: invalid.why }
         })?;
-        let CommandBody { events, if_offset, include_proof } =
-            seriatim_json::command(&json).map_err(refusal_of)?;
-        let fingerprint = fingerprint(&events, if_offset);
-        let workspace = self.workspace.clone();
-        let deadline = deadline.map(Time::from);
-        let command = Command {
-            workspace,
-            client,
-            key,
-            fingerprint,
-            deadline,
-            if_offset,
-            include_proof,
-            events,
-        };
+        let body = seriatim_json::command(&json).map_err(refusal_of)?;
+        let include_proof = body.include_proof;
+        let (workspace, deadline) = (self.workspace.clone(), deadline.map(Time::from));
+        let command = service::command(workspace, client, key, deadline, body);
         let answer = sent.answer_later(include_proof);
         self.opened.with(|node| node.submit(&self.app, command, answer))??;
         Ok(())

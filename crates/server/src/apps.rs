@@ -8,23 +8,22 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use seriatim::service::find_app;
 use seriatim_api::message::{App, Apps};
-use seriatim_core::{Defined, SYSTEM_NAME, system_settings};
 use seriatim_json::define;
-use seriatim_node::{AskError, no_app};
 use seriatim_types::{AppSettings, Define, Definitions, Name};
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorResponse};
 
 /// `POST /v1/apps`: 201, or 200 when there is the same one.
 pub(crate) async fn create(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let body = asked.body(body, &context).await?;
     let (settings, is_new) = make(&context, body).await?;
@@ -36,7 +35,7 @@ pub(crate) async fn create(
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let list = |context: &Context| {
         let apps = context.node.apps()?;
@@ -50,7 +49,7 @@ pub(crate) async fn list(
 pub(crate) async fn get(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let app = asked.app()?;
     let get = move |context: &Context| Ok(answer::body(&App::from(&find(context, &app)?.app)));
@@ -62,7 +61,7 @@ pub(crate) async fn change(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let app = asked.app()?;
     let request = define::app_change(&asked.body(body, &context).await?)?;
@@ -98,15 +97,5 @@ pub(crate) async fn make(
 
 /// The definitions of an app, on a thread that may wait.
 pub(crate) fn find(context: &Context, app: &Name) -> Result<Definitions, ApiError> {
-    if app.as_str() == SYSTEM_NAME {
-        return Ok(Defined::new(system_settings()).plain().clone());
-    }
-    let mut apps = context.node.apps()?;
-    match apps.iter().position(|definitions| definitions.app.name == *app) {
-        Some(found) => Ok(apps.swap_remove(found)),
-        None => {
-            let no_app = no_app(app, apps.iter().map(|known| &known.app.name));
-            Err(context.not_asked(AskError::AppNotFound(no_app)))
-        }
-    }
+    find_app(&context.node, app).map_err(|error| context.not_asked(error))
 }

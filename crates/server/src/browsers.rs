@@ -23,11 +23,11 @@ use std::net::IpAddr;
 use axum::extract::Request;
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderValue, Uri, Version, header};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use seriatim_api::code::ErrorCode;
 
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, response};
 use crate::grpc;
 
 const SEC_FETCH_SITE: &str = "sec-fetch-site";
@@ -41,7 +41,7 @@ pub(crate) fn refusal(context: &Context, request: &Request) -> Option<Response> 
     if grpc::is_grpc(request.headers()) {
         return Some(grpc::refused(request.uri().path(), error));
     }
-    Some(error.into_response())
+    Some(response(error))
 }
 
 fn check(context: &Context, request: &Request) -> Result<(), ApiError> {

@@ -18,25 +18,20 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse, Response};
-use seriatim_api::code::ErrorCode;
+use seriatim::service::{Look, Looked, Settled, called_as_asked, command, late, settle};
 use seriatim_api::message;
-use seriatim_codec::fingerprint;
-use seriatim_core::{CommandOutcome, Refusal};
-use seriatim_json::{CommandBody, header};
-use seriatim_node::{Reader, Reply, RequestError, Written};
-use seriatim_types::{
-    ClientId, Command, Key, Name, PartitionId, PartitionOffset, PartitionRef, Receipt, Time,
-    WorkspaceRef,
-};
+use seriatim_core::CommandOutcome;
+use seriatim_json::header;
+use seriatim_node::Reply;
+use seriatim_types::{Command, Name, PartitionId, PartitionRef, Receipt, WorkspaceRef};
 use tokio::sync::oneshot;
 
 use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::{ApiError, Fact};
+use crate::error::{ApiError, ErrorResponse};
 use crate::overload::memory_budget::Reservation;
 use crate::reads::cost;
-use crate::refusals::late;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
@@ -63,27 +58,12 @@ pub(crate) struct Carried {
     pub(crate) is_replayed: bool,
 }
 
-/// What the node's reply to a command comes to.
-pub(crate) enum Settled {
-    Carried(Carried),
-    /// The store has to be asked for the rest.
-    Look(Look),
-}
-
-/// What the store has to be asked for.
-pub(crate) enum Look {
-    /// The receipt of a repetition.
-    Repeated { first: PartitionOffset, count: u32, include_proof: bool },
-    /// What a reused key belongs to.
-    Reused { first: PartitionOffset },
-}
-
 /// `POST …/commands`.
 pub(crate) async fn submit(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let began = Instant::now();
     let answered = async {
         let (target, command) = read(&context, asked, body).await?;
@@ -105,22 +85,8 @@ async fn read(context: &Context, asked: Asked, body: Body) -> Result<(Target, Co
     let deadline = asked.header("Deadline")?.map(header::deadline).transpose()?;
     let body = seriatim_json::command(&asked.body(body, context).await?)?;
     let target = Target::of(context, app, workspace)?;
-    let command = command(&target, client, key, deadline, body);
+    let command = command(target.workspace.clone(), client, key, deadline, body);
     Ok((target, command))
-}
-
-/// The command that a body becomes at a target.
-pub(crate) fn command(
-    target: &Target,
-    client: ClientId,
-    key: Key,
-    deadline: Option<Time>,
-    body: CommandBody,
-) -> Command {
-    let CommandBody { events, if_offset, include_proof } = body;
-    let fingerprint = fingerprint(&events, if_offset);
-    let workspace = target.workspace.clone();
-    Command { workspace, client, key, fingerprint, deadline, if_offset, include_proof, events }
 }
 
 /// Carries out a command and waits for what comes of it.
@@ -132,21 +98,20 @@ pub(crate) async fn carry_out(
     context.check_serves(target.partition)?;
     let include_proof = command.include_proof;
     let reply = submit_before(context, &target.app, command).await?;
-    match settle(&target, include_proof, reply)? {
-        Settled::Carried(carried) => Ok(carried),
-        Settled::Look(it) => {
-            let looked = async {
-                let reservation = Look::reserve(context).await?;
-                let look = move |context: &Context| {
-                    let looked = it.look(context, &target);
-                    drop(reservation);
-                    Ok(looked)
-                };
-                context.ask_reader(look).await
-            };
-            looked.await.unwrap_or_else(|error| Err(unread(error)))
-        }
-    }
+    let look = match settle(&target.app, include_proof, reply)? {
+        Settled::Committed(receipt) => return Ok(target.carried(receipt, false)),
+        Settled::Look(look) => look,
+    };
+    let looked = async {
+        let reservation = reserve_look(context).await?;
+        let look = move |context: &Context| {
+            let looked = looked(context, &target, look);
+            drop(reservation);
+            Ok(looked)
+        };
+        context.ask_reader(look).await
+    };
+    looked.await.unwrap_or_else(|error| Err(error.unread()))
 }
 
 /// What came of a command, once it is counted.
@@ -195,26 +160,6 @@ pub(crate) fn unanswered(within: Duration) -> ApiError {
     late(format!("no answer within {waited} ms: send it again with the same key"))
 }
 
-/// What the node's reply to a command comes to.
-pub(crate) fn settle(
-    target: &Target,
-    include_proof: bool,
-    reply: Reply<CommandOutcome>,
-) -> Result<Settled, ApiError> {
-    match reply {
-        Ok(CommandOutcome::Committed(receipt)) => {
-            Ok(Settled::Carried(target.carried(receipt, false)))
-        }
-        Ok(CommandOutcome::Duplicate { first, count }) => {
-            Ok(Settled::Look(Look::Repeated { first, count, include_proof }))
-        }
-        Err(RequestError::Refused(Refusal::KeyReused { first })) => {
-            Ok(Settled::Look(Look::Reused { first }))
-        }
-        Err(error) => Err(error.of_app(&target.app).into()),
-    }
-}
-
 impl Carried {
     /// The answer to the command.
     pub(crate) fn receipt(&self) -> message::Receipt {
@@ -233,59 +178,23 @@ impl Target {
         Ok(Self { app, workspace, partition })
     }
 
-    fn carried(&self, receipt: Receipt, is_replayed: bool) -> Carried {
+    pub(crate) fn carried(&self, receipt: Receipt, is_replayed: bool) -> Carried {
         let (app, partition) = (self.app.clone(), self.partition.partition);
-        let workspace = called(&self.workspace);
+        let workspace = called_as_asked(&self.workspace);
         Carried { app, workspace, partition, receipt, is_replayed }
     }
 }
 
-/// What answers call the workspace that a request names.
-pub(crate) fn called(workspace: &WorkspaceRef) -> String {
-    match workspace {
-        WorkspaceRef::Name(name) => name.as_str().to_owned(),
-        WorkspaceRef::Id(id) => id.0.to_string(),
-    }
+/// Reserves what asking the store for the rest of an answer may read: the events of a command.
+pub(crate) async fn reserve_look(context: &Context) -> Result<Reservation, ApiError> {
+    context.reserve(cost::RECEIPT, context.settings.reserve_within).await
 }
 
-impl Look {
-    /// Reserves what it may read: the events of a command.
-    pub(crate) async fn reserve(context: &Context) -> Result<Reservation, ApiError> {
-        context.reserve(cost::RECEIPT, context.settings.reserve_within).await
+/// Asks the store for the rest of an answer, on a thread that may wait.
+pub(crate) fn looked(context: &Context, target: &Target, look: Look) -> Result<Carried, ApiError> {
+    let looked = context.read_here(target.partition, |reader| Ok(look.look(reader)?));
+    match looked.map_err(ApiError::unread)? {
+        Looked::Repeated(receipt) => Ok(target.carried(receipt, true)),
+        Looked::Reused(reused) => Err(reused.into()),
     }
-
-    /// Asks the store, on a thread that may wait.
-    pub(crate) fn look(self, context: &Context, target: &Target) -> Result<Carried, ApiError> {
-        let is_replayed = matches!(self, Self::Repeated { .. });
-        let receipt = |reader: &Reader<'_>| match self {
-            Self::Repeated { first, count, include_proof } => {
-                Ok(reader.repeated(first, count, include_proof)?)
-            }
-            Self::Reused { first } => Err(reused(reader, first)),
-        };
-        let carried = |reader: &Reader<'_>| Ok(target.carried(receipt(reader)?, is_replayed));
-        context.read_here(target.partition, carried).map_err(|error| match error.outcome {
-            Some(Written::Refused) => error,
-            Some(Written::NotWritten | Written::Unknown) | None => unread(error),
-        })
-    }
-}
-
-/// The refusal of a reused key, with what the key belongs to.
-fn reused(reader: &Reader<'_>, first: PartitionOffset) -> ApiError {
-    let refused = ApiError::from(Refusal::KeyReused { first }).with_outcome(Written::Refused);
-    match reader.committed_hash(first) {
-        Ok((offset, hash)) => refused
-            .with("committed_offset", Fact::Number(offset.get()))
-            .with("committed_hash", Fact::Hash(hash.into())),
-        // It was refused, whether or not the original can be shown.
-        Err(_) => refused,
-    }
-}
-
-/// Something was committed and could not be read, so the caller is left without knowing.
-pub(crate) fn unread(error: ApiError) -> ApiError {
-    let is_stopped = error.code == ErrorCode::PartitionStopped;
-    let code = if is_stopped { ErrorCode::OutcomeUnknown } else { error.code };
-    ApiError { code, ..error }.retryable().with_outcome(Written::Unknown)
 }

@@ -3,25 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use seriatim::service::{self, SYSTEM};
 use seriatim_api::code::ErrorCode;
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
+use seriatim_core::SYSTEM_NAME;
 use seriatim_node::{AskError, Clock, Node, RETRY_AFTER, Reader, State, View};
 use seriatim_types::{Name, PartitionId, PartitionRef, Time, WorkspaceRef};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinError;
 
-use crate::commands::unread;
 use crate::error::{ApiError, Fact};
 use crate::metrics::Metrics;
 use crate::overload::memory_budget::{Budgets, MemoryBudget, Reservation, Reserved};
 use crate::overload::reader_pool::ReaderPool;
 use crate::overload::slow_responses::LARGE_BYTES;
-use crate::refusals::not_serving;
 use crate::settings::Settings;
-
-/// The partition that holds the apps and their definitions.
-const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
 
 /// How long to wait for a place among those who follow something.
 const PLACE_AFTER: Duration = Duration::from_secs(1);
@@ -131,12 +127,7 @@ impl Context {
 
     /// Why something could not be asked: while the apps cannot be read, none is missing.
     pub(crate) fn not_asked(&self, error: AskError) -> ApiError {
-        match self.doing(SYSTEM) {
-            doing if error == AskError::AppsUnknown => not_serving(doing),
-            Some(State::Serving) => error.into(),
-            doing if matches!(error, AskError::AppNotFound(_)) => not_serving(doing),
-            Some(State::Actualizing(_) | State::Stopped(_)) | None => error.into(),
-        }
+        service::not_asked(&self.node, error)
     }
 
     /// Whether readers can see the partition: why not, if not.
@@ -171,7 +162,7 @@ impl Context {
         let context = self.clone();
         let asked = tokio::task::spawn_blocking(move || ask(&context)).await;
         asked.unwrap_or_else(|cut_off| match not_answered(&cut_off) {
-            fault if cut_off.is_panic() => Err(unread(fault)),
+            fault if cut_off.is_panic() => Err(fault.unread()),
             ends => Err(ends),
         })
     }
@@ -292,12 +283,7 @@ impl Context {
     }
 
     fn view(&self, partition: PartitionRef) -> Result<(View, PartitionPrefix), ApiError> {
-        self.node.view(partition).ok_or_else(|| not_serving(self.doing(partition)))
-    }
-
-    fn doing(&self, partition: PartitionRef) -> Option<State> {
-        let mut partitions = self.node.partitions().into_iter();
-        partitions.find(|(name, _)| *name == partition).map(|(_, doing)| doing)
+        Ok(service::view(&self.node, partition)?)
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
+use seriatim::service::called_by_id;
 use seriatim_api::message;
 use seriatim_core::{DeclareOutcome, DefineOutcome};
 use seriatim_json::{Invalid, define};
@@ -15,15 +16,14 @@ use seriatim_types::{Declare, DefineRequest, Name, WorkspaceId};
 
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::ApiError;
-use crate::reads::shown;
+use crate::error::{ApiError, ErrorResponse};
 use crate::{answer, apps};
 
 /// Everything that is defined for an app.
 pub(crate) async fn get(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let app = asked.app()?;
     let get = move |context: &Context| {
@@ -37,7 +37,7 @@ pub(crate) async fn kind(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     define(&context, &asked, body, define::kind).await
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn sequence(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     define(&context, &asked, body, define::sequence).await
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn record(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     define(&context, &asked, body, define::record).await
 }
 
@@ -64,7 +64,7 @@ pub(crate) async fn workspace(
     State(context): State<Arc<Context>>,
     asked: Asked,
     body: Body,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     declare(&context, &asked, body).await
 }
 
@@ -74,7 +74,7 @@ async fn define(
     asked: &Asked,
     body: Body,
     read: impl FnOnce(Name, &[u8]) -> Result<DefineRequest, Invalid>,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let app = asked.app()?;
     let request = read(asked.name("name")?, &asked.body(body, context).await?)?;
@@ -82,7 +82,11 @@ async fn define(
     Ok(answer::ok(&message::Defined { version, changed: is_new }))
 }
 
-async fn declare(context: &Arc<Context>, asked: &Asked, body: Body) -> Result<Response, ApiError> {
+async fn declare(
+    context: &Arc<Context>,
+    asked: &Asked,
+    body: Body,
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let (app, workspace) = (asked.app()?, asked.workspace()?);
     let kind = define::workspace(&asked.body(body, context).await?)?;
@@ -137,6 +141,6 @@ pub(crate) async fn settle(
         Ok(context.node.declare(&app, declare, within)?.map_err(|it| it.of_app(&app))?)
     };
     let DeclareOutcome { workspace: id, is_new } = context.ask_to_write(declare).await?;
-    let workspace = context.read(partition, move |reader| shown(reader, id)).await?;
+    let workspace = context.read(partition, move |reader| Ok(called_by_id(reader, id)?)).await?;
     Ok(Declared { workspace, id, is_new })
 }

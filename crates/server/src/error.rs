@@ -5,183 +5,42 @@
 //!                                                                        └─► body with outcome and help
 //! ```
 //!
-//! An error is plain data until the answer leaves the router: the code, the facts and whether to try again
-//! are the same for every protocol, and only there it is known for all of them alike what was asked.
+//! An error is plain data of the [service layer](seriatim::service) until the answer leaves the router:
+//! only there it is known for all of them alike what was asked.
 //!
 //! **Invariant:** every error has `help`, and one of a request that was to write has `outcome`, whichever
 //! layer has made it.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-use seriatim_api::code::{ErrorCode, Outcome};
-use seriatim_api::message::{Hash, Json, Timestamp};
-use seriatim_json::{Invalid, Problem};
-use seriatim_node::Written;
+pub(crate) use seriatim::service::{ApiError, Fact};
 
 use crate::answer::{self, JSON};
 
-/// Why a request was not carried out, or may not have been.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiError {
-    /// The stable code that clients go by.
-    pub code: ErrorCode,
-    /// A sentence for people.
-    pub message: String,
-    /// Whether the same request can succeed later without anybody changing anything.
-    pub is_retryable: bool,
-    /// How long to wait before trying again.
-    pub retry_after: Option<Duration>,
-    /// What came of a command or a definition.
-    pub outcome: Option<Written>,
-    /// What else there is to know, by name.
-    pub facts: Vec<(&'static str, Fact)>,
-}
+/// What a handler answers with when it has an error: a response that carries it until it is
+/// [finished](finish).
+#[derive(Debug)]
+pub(crate) struct ErrorResponse(ApiError);
 
-/// Something that an error says under a name.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(untagged)]
-pub enum Fact {
-    Number(u64),
-    Text(String),
-    Time(Timestamp),
-    Hash(Hash),
-    Json(Json),
-}
-
-impl ApiError {
-    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self {
-            code,
-            message: message.into(),
-            is_retryable: code.retryable().unwrap_or(false),
-            retry_after: None,
-            outcome: None,
-            facts: Vec::new(),
-        }
-    }
-
-    /// Something in the request cannot be taken as it is.
-    pub(crate) fn invalid(field: &str, why: impl std::fmt::Display) -> Self {
-        let error = Self::new(ErrorCode::InvalidArgument, format!("{field}: {why}"));
-        error.with("field", Fact::Text(field.to_owned()))
-    }
-
-    /// A request did not come whole, so nobody has looked at it.
-    pub(crate) fn unsent(why: impl Into<String>) -> Self {
-        Self::new(ErrorCode::DeadlineExceeded, why).retryable()
-    }
-
-    pub(crate) fn not_found(message: impl Into<String>) -> Self {
-        Self::new(ErrorCode::NotFound, message)
-    }
-
-    pub(crate) fn with(mut self, name: &'static str, fact: Fact) -> Self {
-        self.facts.push((name, fact));
-        self
-    }
-
-    pub(crate) fn retryable(mut self) -> Self {
-        self.is_retryable = true;
-        self
-    }
-
-    pub(crate) fn retryable_after(mut self, after: Duration) -> Self {
-        self.retry_after = Some(after);
-        self.retryable()
-    }
-
-    pub(crate) fn with_outcome(mut self, outcome: Written) -> Self {
-        self.outcome = Some(outcome);
-        self
-    }
-
-    /// The same as the answer to a command or a definition: it always says what came of it.
-    pub(crate) fn of_write(self) -> Self {
-        let outcome = self.outcome_of_write();
-        self.with_outcome(outcome)
-    }
-
-    /// What it says of a command or a definition.
-    pub(crate) fn outcome_of_write(&self) -> Written {
-        let of_code = || match self.code.outcome() {
-            Some(Outcome::Refused) => Written::Refused,
-            Some(Outcome::Unknown) => Written::Unknown,
-            // Whoever knows more has said so. A partition that has stopped, for one, has not looked at it, so
-            // it is not refused for good.
-            Some(Outcome::NotWritten) | None => Written::NotWritten,
-        };
-        self.outcome.unwrap_or_else(of_code)
-    }
-
-    /// The status that the contract gives the code.
-    #[must_use]
-    pub fn status(&self) -> StatusCode {
-        StatusCode::from_u16(self.code.status()).expect("codes have statuses of HTTP")
-    }
-
-    /// The body, as JSON.
-    pub(crate) fn body(&self) -> Vec<u8> {
-        answer::body(self)
+impl<E: Into<ApiError>> From<E> for ErrorResponse {
+    fn from(error: E) -> Self {
+        Self(error.into())
     }
 }
 
-/// As [`ErrorBody`](seriatim_api::error::ErrorBody) says. That struct is for readers: stored values pass
-/// through here with all their digits.
-impl Serialize for ApiError {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut body = serializer.serialize_map(None)?;
-        body.serialize_entry("code", &self.code)?;
-        body.serialize_entry("message", &self.message)?;
-        body.serialize_entry("retryable", &self.is_retryable)?;
-        if let Some(outcome) = self.outcome {
-            body.serialize_entry("outcome", &word(outcome))?;
-        }
-        self.facts.iter().try_for_each(|(name, fact)| body.serialize_entry(name, fact))?;
-        body.serialize_entry("help", self.code.help())?;
-        body.end()
-    }
-}
-
-fn word(written: Written) -> Outcome {
-    match written {
-        Written::Refused => Outcome::Refused,
-        Written::NotWritten => Outcome::NotWritten,
-        Written::Unknown => Outcome::Unknown,
-    }
-}
-
-/// The code of something that another crate has refused, by the name that it knows. A test knows all of
-/// the core's; any other name would be a fault of Seriatim's own, and no request is to bring the server
-/// down by it.
-pub(crate) fn code_of(name: &str) -> ErrorCode {
-    name.parse().unwrap_or(ErrorCode::PartitionStopped)
-}
-
-impl From<Invalid> for ApiError {
-    fn from(invalid: Invalid) -> Self {
-        let error = Self::new(code_of(invalid.code()), invalid.to_string());
-        // The request as a whole is no field.
-        if let Problem::TooLarge { max, .. } = invalid.problem
-            && invalid.field.is_empty()
-        {
-            return error.with("limit", Fact::Number(max.into()));
-        }
-        error.with("field", Fact::Text(invalid.field))
-    }
-}
-
-/// A response that carries an error until it is finished: see `finish`.
-impl IntoResponse for ApiError {
+impl IntoResponse for ErrorResponse {
     fn into_response(self) -> Response {
-        let mut response = self.status().into_response();
-        response.extensions_mut().insert(self);
-        response
+        response(self.0)
     }
+}
+
+/// A response that carries an error.
+pub(crate) fn response(error: ApiError) -> Response {
+    let status = StatusCode::from_u16(error.code.status()).expect("codes have statuses of HTTP");
+    let mut response = status.into_response();
+    response.extensions_mut().insert(error);
+    response
 }
 
 /// Writes the error that a response carries, if it does. Its status and headers stay.
@@ -198,31 +57,6 @@ pub(crate) fn finish(mut response: Response, writes: bool) -> Response {
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
-    *response.body_mut() = Body::from(error.body());
+    *response.body_mut() = Body::from(answer::body(&error));
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use seriatim_core::Refusal;
-    use seriatim_node::RequestError;
-
-    use super::*;
-
-    #[test]
-    fn every_code_of_the_core_and_the_node_is_one_of_the_contract() {
-        assert!(Refusal::CODES.len() > 20);
-        for code in Refusal::CODES {
-            assert_eq!(code.parse::<ErrorCode>().map(ErrorCode::as_str), Ok(*code));
-        }
-        let why = String::new;
-        for error in [RequestError::NotWritten { why: why() }, RequestError::Unknown { why: why() }]
-        {
-            assert_eq!(code_of(error.code()).as_str(), error.code());
-        }
-        for problem in [Problem::TooDeep, Problem::TooMany { what: "x", max: 1 }] {
-            let invalid = Invalid { field: String::new(), problem };
-            assert_eq!(code_of(invalid.code()).as_str(), invalid.code());
-        }
-    }
 }

@@ -6,12 +6,12 @@ use axum::response::{IntoResponse, Response};
 use seriatim_api::code::ErrorCode;
 
 use crate::asked::Asked;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorResponse};
 
 const MARKDOWN: HeaderValue = HeaderValue::from_static("text/markdown; charset=utf-8");
 
 /// The page about a code.
-pub(crate) async fn get(asked: Asked) -> Result<Response, ApiError> {
+pub(crate) async fn get(asked: Asked) -> Result<Response, ErrorResponse> {
     let name = asked.name("code")?;
     let code: Result<ErrorCode, _> = name.as_str().parse();
     let code = code.map_err(|unknown| ApiError::not_found(unknown.to_string()))?;

@@ -39,13 +39,11 @@ mod overload;
 mod partitions;
 mod path;
 mod reads;
-mod refusals;
 mod router;
 mod server;
 mod settings;
 
 pub use address::Address;
-pub use clock::describe as describe_clock;
-pub use error::ApiError;
+pub use seriatim::service::describe_clock;
 pub use server::Server;
 pub use settings::Settings;

@@ -5,21 +5,22 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use seriatim::service::{SYSTEM, find_partition};
 use seriatim_api::message::{PartitionState, PartitionStatus, Partitions, Restarted};
-use seriatim_core::{SYSTEM_APP, SYSTEM_NAME};
+use seriatim_core::SYSTEM_NAME;
 use seriatim_node::State as Doing;
 use seriatim_types::{Name, PartitionId, PartitionRef};
 
+use crate::answer;
 use crate::asked::Asked;
 use crate::context::Context;
-use crate::error::ApiError;
-use crate::{answer, apps};
+use crate::error::{ApiError, ErrorResponse};
 
 /// All partitions, with what they are doing.
 pub(crate) async fn list(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let partitions = context.ask(|context| Ok(states(context))).await?;
     Ok(answer::ok(&Partitions { partitions }))
@@ -29,7 +30,7 @@ pub(crate) async fn list(
 pub(crate) async fn restart(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     asked.query()?;
     let (app, partition) = (asked.app()?, asked.partition()?);
     let found = find(&context, app.clone(), partition).await?;
@@ -44,16 +45,15 @@ pub(crate) async fn find(
     app: Name,
     partition: PartitionId,
 ) -> Result<PartitionRef, ApiError> {
-    if app.as_str() == SYSTEM_NAME && partition.0 == 0 {
-        return Ok(PartitionRef { app: SYSTEM_APP, partition });
+    // It is there also when what it holds cannot be read.
+    if app.as_str() == SYSTEM_NAME && partition == SYSTEM.partition {
+        return Ok(SYSTEM);
     }
-    let find = move |context: &Context| Ok(apps::find(context, &app)?.app);
-    let settings = context.read_apps(find, |_| 0).await?.value;
-    if partition.0 >= settings.partitions {
-        let count = settings.partitions;
-        return Err(ApiError::not_found(format!("the app has {count} partitions, from 0 on")));
-    }
-    Ok(PartitionRef { app: settings.app, partition })
+    let find = move |context: &Context| {
+        let found = find_partition(&context.node, &app, partition);
+        found.map_err(|error| context.not_asked(error))
+    };
+    Ok(context.read_apps(find, |_| 0).await?.value)
 }
 
 /// What all partitions are doing.

@@ -7,13 +7,13 @@ use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, Method as HttpMethod, StatusCode, Uri};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use seriatim_api::code::ErrorCode;
 use seriatim_api::method::{METHODS, Method, MethodId, Verb};
 
 use crate::context::Context;
-use crate::error::{ApiError, Fact, finish};
+use crate::error::{ApiError, Fact, finish, response};
 use crate::reads::http as reads;
 use crate::{
     apps, browsers, clock, commands, definitions, error_page, grpc, health, metrics, openapi,
@@ -119,7 +119,7 @@ fn too_many_headers(context: &Context, request: &Request) -> Option<Response> {
     if grpc::is_grpc(request.headers()) {
         return Some(grpc::refused(request.uri().path(), error));
     }
-    let mut response = error.into_response();
+    let mut response = response(error);
     *response.status_mut() = StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE;
     Some(response)
 }
@@ -129,10 +129,10 @@ async fn unknown(uri: Uri, headers: HeaderMap) -> Response {
         return grpc::unknown(uri.path());
     }
     let path: String = uri.path().chars().take(200).collect();
-    ApiError::not_found(format!("there is nothing at {path}")).into_response()
+    response(ApiError::not_found(format!("there is nothing at {path}")))
 }
 
-async fn not_allowed(method: HttpMethod) -> ApiError {
+async fn not_allowed(method: HttpMethod) -> Response {
     let message = format!("{method} is not for this path: the header Allow says what is");
-    ApiError::new(ErrorCode::MethodNotAllowed, message)
+    response(ApiError::new(ErrorCode::MethodNotAllowed, message))
 }

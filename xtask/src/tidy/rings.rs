@@ -113,7 +113,8 @@ const MEMBERS: &[Member] = &[
             "seriatim-storage-fjall",
         ],
     },
-    // The one package without the prefix: it is what an embedder puts into their manifest.
+    // The one package without the prefix: it is what an embedder puts into their manifest. Its module
+    // `service` is what the server stands on, so it must not pull anything of a network in.
     Member {
         name: "seriatim",
         ring: Ring::Edge,
@@ -129,10 +130,14 @@ const MEMBERS: &[Member] = &[
             "seriatim-storage-fjall",
         ],
     },
+    // What is asked of a node and what is answered, it has from the service layer that embedders have too:
+    // one place where a workspace is found, a reply is settled, and an error gets its code and facts. Its
+    // own are memory, waiting and slow clients.
     Member {
         name: "seriatim-server",
         ring: Ring::Edge,
         may_use: &[
+            "seriatim",
             "seriatim-api",
             "seriatim-types",
             "seriatim-codec",

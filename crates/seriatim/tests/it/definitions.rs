@@ -5,7 +5,7 @@ use seriatim::{AppOptions, Numbering, Options, RecordClass, Refusal, Seriatim, W
 use crate::world::{HandClock, ORDER, key, shop};
 
 fn code<T>(result: Result<T, WriteError>) -> &'static str {
-    result.err().expect("it is refused").code()
+    result.err().expect("it is refused").code().as_str()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn limit_of_keys_is_none_by_default_and_changed_at_any_time() {
     shop.limit_keys(Some(2)).unwrap();
     shop.limit_keys(Some(2)).unwrap();
     let full = store.submit("till-4", key(4), ORDER).unwrap_err();
-    assert_eq!((full.code(), full.retry_after().is_some()), ("KEY_WINDOW_FULL", true));
+    assert_eq!((full.code().as_str(), full.retry_after().is_some()), ("KEY_WINDOW_FULL", true));
     assert!(store.submit("till-4", key(1), ORDER).unwrap().is_replayed, "none is forgotten");
     // Neither compared nor changed by making the app again.
     let options = AppOptions { keys_max: Some(9), ..AppOptions::default() };

@@ -64,11 +64,11 @@ fn handles_that_are_left_say_that_it_is_closed_and_the_folder_is_free() {
     assert_eq!(store.submit("till-4", key(1), ORDER).unwrap_err(), closed);
     assert_eq!(app.define_record("x", RecordClass::C).unwrap_err(), closed);
     assert_eq!(seriatim.app("x", AppOptions::default()).err(), Some(closed.clone()));
-    assert_eq!((closed.code(), closed.retry_after()), ("BUSY", None));
+    assert_eq!((closed.code().as_str(), closed.retry_after()), ("BUSY", None));
     assert_eq!(store.head().unwrap_err(), ReadError::Closed);
     assert_eq!(store.subscribe(1).err(), Some(ReadError::Closed));
     assert_eq!(seriatim.partitions(), Err(ReadError::Closed));
-    assert_eq!(ReadError::Closed.code(), "BUSY");
+    assert_eq!(ReadError::Closed.code().as_str(), "BUSY");
 
     let rest: Vec<Committed> = subscription.by_ref().map(Result::unwrap).collect();
     assert_eq!(rest.len(), 1, "what was durable is still given");

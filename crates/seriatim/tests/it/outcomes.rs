@@ -32,7 +32,7 @@ fn a_full_queue_is_busy_with_a_delay_and_writes_nothing() {
         panic!("it is busy: {error:?}");
     };
     assert_eq!(*busy, Busy::QueueFull { queued: 2 });
-    assert_eq!((error.code(), error.retry_after()), ("BUSY", Some(*retry_after)));
+    assert_eq!((error.code().as_str(), error.retry_after()), ("BUSY", Some(*retry_after)));
     storage.hold(false);
     for sent in waiting {
         sent.wait().unwrap();
@@ -50,7 +50,7 @@ fn a_late_answer_is_unknown_and_the_same_key_resolves_it() {
     storage.hold(true);
     let error = store.submit("till-4", key(1), ORDER).unwrap_err();
     assert!(matches!(error, WriteError::Unknown(Unknown::TimedOut { .. })), "{error:?}");
-    assert_eq!(error.code(), "DEADLINE_EXCEEDED");
+    assert_eq!(error.code().as_str(), "DEADLINE_EXCEEDED");
     assert!(error.retry_after().is_some());
     storage.hold(false);
     assert!(persist(&store, 1).is_replayed);
@@ -67,7 +67,7 @@ fn a_commit_for_which_there_is_no_room_is_not_written_and_can_be_sent_again() {
     let error = store.submit("till-4", key(2), ORDER).unwrap_err();
     let WriteError::NotWritten(NotWritten::Busy { busy, .. }) = &error else { panic!("{error:?}") };
     assert!(matches!(busy, Busy::DiskFull { .. }), "{busy:?}");
-    assert_eq!(error.code(), "BUSY");
+    assert_eq!(error.code().as_str(), "BUSY");
     storage.recover();
     let resolved = persist(&store, 2);
     assert!(!resolved.is_replayed);
@@ -91,14 +91,14 @@ fn a_failed_sync_is_unknown_then_all_is_stopped_and_the_reopened_folder_resolves
             panic!("{other:?}")
         }
     };
-    assert_eq!((error.code(), error.retry_after()), (code, None));
+    assert_eq!((error.code().as_str(), error.retry_after()), (code, None));
     let error = store.submit("till-4", key(3), ORDER).unwrap_err();
     let WriteError::NotWritten(NotWritten::Stopped(Reason::Store { .. })) = error else {
         panic!("the store has stopped: {error:?}");
     };
     let error = store.head().unwrap_err();
     assert!(matches!(error, ReadError::Failed(_)), "{error:?}");
-    assert_eq!(error.code(), "PARTITION_STOPPED");
+    assert_eq!(error.code().as_str(), "PARTITION_STOPPED");
     drop(store);
     seriatim.close().unwrap();
     drop(seriatim);
@@ -143,14 +143,14 @@ fn a_partition_that_has_stopped_says_why_and_leaves_the_others_to_be_served() {
     let error = app.define_kind("depot").unwrap_err();
     let why = reason.to_string();
     assert_eq!(error, Unknown::Interrupted { why }.into(), "others have it, this one does not");
-    assert_eq!(error.code(), "OUTCOME_UNKNOWN");
+    assert_eq!(error.code().as_str(), "OUTCOME_UNKNOWN");
     app.define_kind("depot").expect("the same again needs no partition that has stopped");
     let stopped = app.workspace("11").unwrap();
     let error = stopped.submit("till-4", key(2), event).unwrap_err();
     assert_eq!(error, NotWritten::Stopped(reason.clone()).into());
-    assert_eq!((error.code(), error.retry_after()), ("PARTITION_STOPPED", None));
+    assert_eq!((error.code().as_str(), error.retry_after()), ("PARTITION_STOPPED", None));
     let error = stopped.head().unwrap_err();
-    assert_eq!((&error, error.code()), (&ReadError::Stopped(reason), "PARTITION_STOPPED"));
+    assert_eq!((&error, error.code().as_str()), (&ReadError::Stopped(reason), "PARTITION_STOPPED"));
     let serving = app.workspace("10").unwrap();
     assert_eq!(serving.submit("till-4", key(2), event).unwrap().receipt.last_offset.get(), 2);
 }

@@ -24,7 +24,6 @@ fn everything_that_was_written_can_be_read() {
     assert_eq!((record.parent, record.version, record.offset.get()), (None, 1, 1));
     assert_eq!(store.record(line).unwrap().unwrap().parent, Some(order));
     assert_eq!(store.records("order", 0, 10).unwrap(), [record]);
-    assert_eq!(store.records("line", 0, 10).unwrap(), [], "only class c is listed");
 
     let entity = store.entity("stock/7").unwrap().unwrap();
     assert_eq!((&*entity.value, entity.version), (br#"{"left":4}"#.as_slice(), 1));
@@ -70,7 +69,7 @@ fn what_is_not_there_is_none() {
 #[test]
 fn a_read_that_cannot_be_meant_is_refused() {
     let (_seriatim, store) = in_memory();
-    let code = |error: ReadError| error.code();
+    let code = |error: ReadError| error.code().as_str();
     assert_eq!(store.records("", 0, 1).map_err(code), Err("INVALID_ARGUMENT"));
     assert_eq!(store.entity("a\n").map_err(code), Err("INVALID_ARGUMENT"));
     assert_eq!(store.sequence("", None).map_err(code), Err("INVALID_ARGUMENT"));
@@ -78,7 +77,7 @@ fn a_read_that_cannot_be_meant_is_refused() {
     assert_eq!(store.client("").map_err(code), Err("INVALID_ARGUMENT"));
     assert_eq!(store.receipt("till-4", key(0)).map_err(code), Err("INVALID_ARGUMENT"));
     let one = Number::new(1).unwrap();
-    assert_eq!(store.proof(one, 1).map_err(code), Err("INVALID_ARGUMENT"));
+    assert_eq!(store.proof(one, 1).map_err(code), Err("NOT_FOUND"), "there is no such event");
     assert_eq!(store.consistency(0, 1).map_err(code), Err("INVALID_ARGUMENT"));
 }
 

@@ -51,7 +51,7 @@ fn each_refusal_has_its_code_and_none_takes_a_number() {
     let ticket = store.sequence("ticket", None).unwrap().unwrap();
     assert_eq!(ticket.last.unwrap().get(), 1);
     let reused = store.submit("till-4", key(1), r#"{"events": [{"name": "A"}]}"#).unwrap_err();
-    assert_eq!(reused.code(), "IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(reused.code().as_str(), "IDEMPOTENCY_KEY_REUSED");
     assert!(!store.submit("till-4", key(99), ORDER).unwrap().is_replayed, "the key is still free");
 }
 

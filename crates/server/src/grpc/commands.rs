@@ -3,17 +3,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use seriatim::service::command;
 use seriatim_api::grpc as proto;
 use seriatim_api::grpc::command_service_server::CommandService;
 use seriatim_types::Time;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::error::status;
 use super::read;
 use super::stream::SubmitStream;
 use super::timeout::timeout;
 use crate::answer;
 use crate::asked::{name, workspace};
-use crate::commands::{Carried, Target, carry_out, command, counted};
+use crate::commands::{Carried, Target, carry_out, counted};
 use crate::context::Context;
 use crate::error::ApiError;
 
@@ -37,10 +39,10 @@ impl CommandService for Commands {
             let (key, client) = (read::key(&asked.key)?, read::client(&asked.client)?);
             let body = read::command(&asked.command_json)?;
             let target = Target::of(&self.0, app, workspace)?;
-            let command = command(&target, client, key, deadline, body);
+            let command = command(target.workspace.clone(), client, key, deadline, body);
             carry_out(&self.0, target, command).await
         };
-        let carried = counted(&self.0, began, answered.await)?;
+        let carried = counted(&self.0, began, answered.await).map_err(status)?;
         Ok(Response::new(submitted(&carried)))
     }
 
@@ -48,7 +50,7 @@ impl CommandService for Commands {
         &self,
         request: Request<Streaming<proto::StreamRequest>>,
     ) -> Result<Response<SubmitStream>, Status> {
-        let permit = self.0.begin_stream().map_err(ApiError::of_write)?;
+        let permit = self.0.begin_stream().map_err(|error| status(error.of_write()))?;
         Ok(Response::new(SubmitStream::new(self.0.clone(), request.into_inner(), permit)))
     }
 }

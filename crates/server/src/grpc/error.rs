@@ -20,6 +20,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::MESSAGE_BYTES_MAX;
+use crate::answer;
 use crate::error::{ApiError, Fact};
 use crate::overload::memory_budget::rate_limited;
 
@@ -31,10 +32,9 @@ const BODY_BYTES_MAX: usize = 4 * 1024;
 
 const DOMAIN: &str = "seriatim";
 
-impl From<ApiError> for Status {
-    fn from(error: ApiError) -> Self {
-        status_of(error.code.grpc(), error, MetadataMap::new())
-    }
+/// An error as a status.
+pub(super) fn status(error: ApiError) -> Status {
+    status_of(error.code.grpc(), error, MetadataMap::new())
 }
 
 /// An error under a code of gRPC.
@@ -56,7 +56,7 @@ pub(super) fn status_of(code: Code, error: ApiError, metadata: MetadataMap) -> S
 
 fn shortened(mut error: ApiError) -> ApiError {
     error.message.truncate(error.message.floor_char_boundary(STATUS_MESSAGE_BYTES_MAX));
-    let is_long = |error: &ApiError| error.body().len() > BODY_BYTES_MAX;
+    let is_long = |error: &ApiError| answer::body(error).len() > BODY_BYTES_MAX;
     if is_long(&error) {
         error.facts.retain(|(name, _)| *name != "current_value");
     }
@@ -75,7 +75,7 @@ pub(super) fn message(error: ApiError) -> Error {
         Some(Written::Unknown) => OutcomeWord::Unknown,
     };
     Error {
-        body_json: error.body().into(),
+        body_json: answer::body(&error).into(),
         code: error.code.as_str().to_owned(),
         message: error.message,
         retryable: error.is_retryable,

@@ -11,14 +11,14 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Version, header};
 use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use seriatim_api::code::ErrorCode;
 use tonic::{Code, Status};
 
-use super::error::{status_of, unreadable};
+use super::error::{status, status_of, unreadable};
 use super::timeout::timeout;
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, response};
 use crate::overload::slow_messages::Timed;
 
 /// A command has its own end in time, and says for certain whether it was written.
@@ -38,10 +38,10 @@ pub(super) async fn guard(
 ) -> Response {
     if !is_grpc(request.headers()) {
         let why = "must be application/grpc: only gRPC is spoken here";
-        return ApiError::invalid("Content-Type", why).into_response();
+        return response(ApiError::invalid("Content-Type", why));
     }
     if request.version() < Version::HTTP_2 {
-        return ApiError::invalid("version", "gRPC takes HTTP/2").into_response();
+        return response(ApiError::invalid("version", "gRPC takes HTTP/2"));
     }
     let path = request.uri().path().to_owned();
     let is_stream = STREAMS.iter().any(|method| path.ends_with(method));
@@ -81,12 +81,12 @@ fn given_up(within: Duration) -> ApiError {
 
 /// There is no such method.
 pub(crate) fn unknown(path: &str) -> Response {
-    written(no_method(path).into())
+    written(status(no_method(path)))
 }
 
 /// Why a method is not called.
 pub(crate) fn refused(path: &str, error: ApiError) -> Response {
-    written(told(path, error).into())
+    written(status(told(path, error)))
 }
 
 /// What a method says of an error.

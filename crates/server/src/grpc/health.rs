@@ -12,6 +12,7 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::{HealthCheckRequest, HealthCheckResponse, health_server};
 
 use super::SERVICES;
+use super::error::status;
 use crate::context::Context;
 use crate::error::ApiError;
 
@@ -31,7 +32,7 @@ impl health_server::Health for Health {
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let service = request.into_inner().service;
         if !SERVICES.contains(&service.as_str()) {
-            return Err(ApiError::not_found("there is no such service").into());
+            return Err(status(ApiError::not_found("there is no such service")));
         }
         Ok(Response::new(said(serving(&self.0))))
     }
@@ -42,7 +43,7 @@ impl health_server::Health for Health {
     ) -> Result<Response<Watched>, Status> {
         let service = request.into_inner().service;
         let is_known = SERVICES.contains(&service.as_str());
-        let permit = self.0.subscribe()?;
+        let permit = self.0.subscribe().map_err(status)?;
         let (states, watched) = mpsc::channel(1);
         let context = self.0.clone();
         tokio::spawn(async move {

@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tonic::codegen::tokio_stream::Stream;
 use tonic::{Request, Response, Status};
 
+use super::error::status;
 use super::read;
 use crate::answer;
 use crate::asked::check_in;
@@ -34,9 +35,10 @@ impl ReadService for Reads {
         request: Request<proto::SubscribeRequest>,
     ) -> Result<Response<Followed>, Status> {
         let proto::SubscribeRequest { log, from } = request.into_inner();
-        let from = check_in("from", from, 0..=NUMBER_MAX)?;
-        let log = read::log(&self.0, log).await?;
-        Ok(Response::new(Followed(reads::follow(log, from, written).await?)))
+        let from = check_in("from", from, 0..=NUMBER_MAX).map_err(status)?;
+        let log = read::log(&self.0, log).await.map_err(status)?;
+        let followed = reads::follow(log, from, written).await.map_err(status)?;
+        Ok(Response::new(Followed(followed)))
     }
 }
 
@@ -70,7 +72,7 @@ fn written(part: &Part<'_>) -> (Result<proto::SubscribeResponse, Status>, usize)
             }
         }
         Part::Alive => {}
-        Part::Failed(error) => return (Err((*error).clone().into()), 0),
+        Part::Failed(error) => return (Err(status((*error).clone())), 0),
     }
     let count = message.events_json.len();
     (Ok(message), count)

@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll, Waker};
 use std::time::Instant;
 
+use seriatim::service::{Look, Settled, command, settle};
 use seriatim_api::grpc as proto;
 use seriatim_core::CommandOutcome;
 use seriatim_node::{Reply, StreamOrder, Written};
@@ -38,9 +39,7 @@ use super::commands::submitted;
 use super::partition_queue::{PartitionQueue, Waiting};
 use super::{error, read};
 use crate::asked::{name, workspace};
-use crate::commands::{
-    Carried, Look, Settled, Target, command, counted, settle, unanswered, unread,
-};
+use crate::commands::{Carried, Target, counted, looked, reserve_look, unanswered};
 use crate::context::Context;
 use crate::error::ApiError;
 use crate::settings::Settings;
@@ -181,7 +180,7 @@ impl SubmitStream {
                 Poll::Ready(Some(Err(status))) => {
                     self.is_open = false;
                     // What cannot be read has no id, so the stream ends with it.
-                    self.failed = Some(error::unreadable(&status).of_write().into());
+                    self.failed = Some(error::status(error::unreadable(&status).of_write()));
                 }
                 Poll::Ready(None) => self.is_open = false,
                 Poll::Pending => return,
@@ -267,7 +266,7 @@ impl SubmitStream {
         };
         let body = read::command(&request.command_json)?;
         let include_proof = body.include_proof;
-        let command = command(target, client, key, deadline, body);
+        let command = command(target.workspace.clone(), client, key, deadline, body);
         let bytes = command.held_bytes();
         let (inbox, number) = (self.inbox.clone(), queue.next());
         let answer = move |reply| {
@@ -308,13 +307,13 @@ impl SubmitStream {
         let queue = self.queues.get_mut(index).expect("queues are never removed");
         let waiting = queue.waiting(number)?;
         let outcome = match what {
-            What::Reply(reply) => match settle(&waiting.target, waiting.include_proof, reply) {
-                Ok(Settled::Carried(carried)) => Ok(carried),
+            What::Reply(reply) => match settle(&waiting.target.app, waiting.include_proof, reply) {
+                Ok(Settled::Committed(receipt)) => Ok(waiting.target.carried(receipt, false)),
                 Ok(Settled::Look(look)) => {
                     let target = waiting.target.clone();
                     return Some(Asked { queue: index, number, target, look });
                 }
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             },
             What::Looked(looked) => looked,
         };
@@ -332,13 +331,13 @@ impl SubmitStream {
         let (context, inbox) = (self.context.clone(), self.inbox.clone());
         tokio::spawn(async move {
             // One after the other, so that one reservation is enough for all.
-            let reserved = Look::reserve(&context).await;
+            let reserved = reserve_look(&context).await;
             let readers = context.clone();
             readers.readers.spawn(move || {
                 for Asked { queue, number, target, look } in asked {
                     let looked = match &reserved {
-                        Err(error) => Err(unread(error.clone())),
-                        Ok(_) => look.look(&context, &target),
+                        Err(error) => Err(error.clone().unread()),
+                        Ok(_) => looked(&context, &target, look),
                     };
                     inbox.put(Answered { queue, number, what: What::Looked(looked) });
                 }

@@ -12,12 +12,12 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{Method, Response};
-use axum::response::IntoResponse;
 use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
+use crate::error::response;
 use crate::overload::memory_budget::{MemoryBudget, Reservation};
 
 /// Bodies up to this size are not counted.
@@ -48,7 +48,7 @@ impl Watch {
                 Ok(reservation) => Arc::new(reservation),
                 // The receipt of a command that was committed is never withheld.
                 Err(_) if method != Method::GET => Arc::new(self.budget.overdraw(bytes)),
-                Err(error) => return error.into_response(),
+                Err(error) => return response(error),
             },
             (None, _) => return answer,
         };

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::time::{Duration, Instant};
 
+use seriatim::service::{called, called_by_id, find};
 use seriatim_core::Committed;
 use seriatim_node::{Log, Reader, View};
 use seriatim_types::{NUMBER_MAX, Number, PartitionId, PartitionOffset, WorkspaceId};
 
 use super::page::{Batch, Page, Row, page};
 use super::wait::wait_for;
-use super::{LogRead, called, cost, find, shown};
+use super::{LogRead, cost};
 use crate::error::ApiError;
 use crate::overload::memory_budget::Reserved;
 use crate::settings::LIST_BYTES_MAX;
@@ -127,7 +128,7 @@ impl<'r> Names<'r> {
     pub(super) fn of(&mut self, workspace: WorkspaceId) -> Result<&str, ApiError> {
         match self.known.entry(workspace) {
             Entry::Occupied(known) => Ok(known.into_mut()),
-            Entry::Vacant(unknown) => Ok(unknown.insert(shown(self.reader, workspace)?)),
+            Entry::Vacant(unknown) => Ok(unknown.insert(called_by_id(self.reader, workspace)?)),
         }
     }
 }

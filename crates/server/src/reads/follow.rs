@@ -15,17 +15,17 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seriatim_api::code::ErrorCode;
+use seriatim::service::{called, find, not_followed};
 use seriatim_api::message::Event;
 use seriatim_core::Committed;
 use seriatim_node::{Log, Reader, SubscribeError, Subscription};
 use seriatim_types::{PartitionId, PartitionRef};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
+use super::LogRead;
 use super::events::Names;
-use super::{LogRead, called, find};
 use crate::context::Context;
-use crate::error::{ApiError, Fact};
+use crate::error::ApiError;
 use crate::metrics::Open;
 
 /// What a follower is told.
@@ -120,19 +120,10 @@ impl Source {
     }
 
     fn failed(&self, error: SubscribeError) -> Option<ApiError> {
-        let message = error.to_string();
-        Some(match error {
-            SubscribeError::Lagged { resume_from, behind } => {
-                self.context.metrics.lagged();
-                ApiError::new(ErrorCode::Lagged, message)
-                    .with("resume_from", Fact::Number(resume_from))
-                    .with("behind", Fact::Number(behind))
-                    .retryable()
-            }
-            SubscribeError::Read(failed) => failed.into(),
-            SubscribeError::Stopped(reason) => reason.into(),
-            SubscribeError::Ended => return None,
-        })
+        if matches!(error, SubscribeError::Lagged { .. }) {
+            self.context.metrics.lagged();
+        }
+        not_followed(error)
     }
 }
 

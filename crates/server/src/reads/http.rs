@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
+use seriatim::service::Proven;
 use seriatim_api::message::{
     ClientState, Consistency, Entity, Event, Events, Hash, Head, InclusionProof, Record, Records,
     SequenceState,
@@ -14,17 +15,17 @@ use seriatim_types::{NUMBER_MAX, Number, PartitionId, RecordRow, Year};
 
 use super::events::{Listed, Span, list};
 use super::page::Page;
-use super::{LogRead, Proven, Wait, WorkspaceRead, sse};
+use super::{LogRead, Wait, WorkspaceRead, sse};
 use crate::answer;
 use crate::asked::{Asked, Query, name, whole};
 use crate::context::Context;
-use crate::error::ApiError;
+use crate::error::{ApiError, ErrorResponse};
 
 /// The events of a workspace: a list, or all from there on.
 pub(crate) async fn of_workspace(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, query) = workspace_read(context, &asked)?;
     let span = span(&query)?;
     listed_or_followed(&asked, read.of_log(), span).await
@@ -34,7 +35,7 @@ pub(crate) async fn of_workspace(
 pub(crate) async fn of_partition(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let query = asked.query()?;
     let span = span(&query)?;
     let (app, partition) = (asked.app()?, asked.partition()?);
@@ -48,7 +49,7 @@ async fn listed_or_followed(
     asked: &Asked,
     read: LogRead,
     span: Span,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     if !asked.wants_stream() {
         return Ok(answer::reserved(list(read, span, body, listed).await?));
     }
@@ -63,7 +64,7 @@ async fn listed_or_followed(
 pub(crate) async fn record(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, _) = workspace_read(context, &asked)?;
     let id = asked.number("id")?;
     let id = Number::new(id).expect("the range is that of numbers");
@@ -75,7 +76,7 @@ pub(crate) async fn record(
 pub(crate) async fn records(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, query) = workspace_read(context, &asked)?;
     let kind = name("kind", query.required("kind")?)?;
     let (from, limit) = (query.number_or_default("from")?, query.number_or_default("limit")?);
@@ -92,7 +93,7 @@ pub(crate) async fn records(
 pub(crate) async fn entity(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, _) = workspace_read(context, &asked)?;
     let key = asked.entity_key()?;
     let entity = super::entity(read, key.clone()).await?;
@@ -103,7 +104,7 @@ pub(crate) async fn entity(
 pub(crate) async fn sequence(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, query) = workspace_read(context, &asked)?;
     let name = asked.name("name")?;
     let period = query.number("period")?;
@@ -123,7 +124,7 @@ pub(crate) async fn sequence(
 pub(crate) async fn client(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, _) = workspace_read(context, &asked)?;
     let client = asked.client()?;
     let state = super::client(read, client.clone()).await?;
@@ -138,7 +139,7 @@ pub(crate) async fn client(
 pub(crate) async fn receipt(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, _) = workspace_read(context, &asked)?;
     let client = asked.client()?;
     let key = asked.idempotency_key()?;
@@ -150,7 +151,7 @@ pub(crate) async fn receipt(
 pub(crate) async fn head(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, _) = workspace_read(context, &asked)?;
     let (workspace, head) = super::head(read).await?;
     Ok(answer::ok(&Head { workspace, size: head.size, root: head.root.into() }))
@@ -160,7 +161,7 @@ pub(crate) async fn head(
 pub(crate) async fn proof(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, query) = workspace_read(context, &asked)?;
     let offset = asked.number("offset")?;
     let offset = Number::new(offset).expect("the range is that of numbers");
@@ -173,7 +174,7 @@ pub(crate) async fn proof(
 pub(crate) async fn consistency(
     State(context): State<Arc<Context>>,
     asked: Asked,
-) -> Result<Response, ApiError> {
+) -> Result<Response, ErrorResponse> {
     let (read, query) = workspace_read(context, &asked)?;
     query.required("from")?;
     let (from, to) = (query.number_or_default("from")?, query.number("to")?);

@@ -3,10 +3,6 @@
 //! ```text
 //!  what is asked ─► partition ─► is min_offset applied? wait ─► memory? wait ─► one view ─► answer
 //! ```
-//!
-//! A workspace that was never used reads as one without events: it comes into being by being used,
-//! so nobody has to know whether it was. Only an id that belongs to a name and was never given is
-//! not found, because no command can make it.
 
 pub(crate) mod cost;
 mod events;
@@ -20,8 +16,9 @@ mod wait;
 
 use std::sync::Arc;
 
+use seriatim::service::find;
 use seriatim_node::{Log, Reader, View, Workspace};
-use seriatim_types::{KindId, Name, PartitionId, PartitionRef, WorkspaceId, WorkspaceRef};
+use seriatim_types::{Name, PartitionId, PartitionRef, WorkspaceRef};
 
 use crate::context::Context;
 use crate::error::ApiError;
@@ -29,15 +26,9 @@ use crate::overload::memory_budget::Reserved;
 use crate::partitions;
 
 pub(crate) use follow::{Part, follow};
-pub(crate) use proofs::{Proven, consistency, head, proof};
+pub(crate) use proofs::{consistency, head, proof};
 pub(crate) use rows::{client, entity, receipt, record, records, sequence};
 pub(crate) use wait::Wait;
-
-/// The kind that a workspace has unless it is declared to have another.
-const DEFAULT_KIND: KindId = KindId(0);
-
-/// The id of workspaces whose name has none yet: no workspace has it.
-const NO_ID: WorkspaceId = WorkspaceId(u64::MAX);
 
 /// A read of a workspace.
 pub(crate) struct WorkspaceRead {
@@ -129,30 +120,4 @@ impl LogRead {
     async fn wait(&self) -> Result<(), ApiError> {
         self.wait.wait(&self.context, self.partition, &self.log).await
     }
-}
-
-/// The workspace, also one that was never used.
-fn find(reader: &Reader<'_>, asked: &WorkspaceRef) -> Result<Workspace, ApiError> {
-    if let Some(found) = reader.workspace(asked)? {
-        return Ok(found);
-    }
-    match asked {
-        WorkspaceRef::Name(name) => {
-            Ok(Workspace { id: NO_ID, kind: DEFAULT_KIND, name: Some(name.clone()) })
-        }
-        WorkspaceRef::Id(id) => Ok(Workspace { id: *id, kind: DEFAULT_KIND, name: None }),
-    }
-}
-
-/// What answers call a workspace: its name, or its id if it has none.
-fn called(workspace: &Workspace) -> String {
-    match &workspace.name {
-        Some(name) => name.as_str().to_owned(),
-        None => workspace.id.0.to_string(),
-    }
-}
-
-/// The same, by the workspace's id.
-pub(crate) fn shown(reader: &Reader<'_>, workspace: WorkspaceId) -> Result<String, ApiError> {
-    Ok(called(&find(reader, &WorkspaceRef::Id(workspace))?))
 }

@@ -1,13 +1,12 @@
 //! Records, entities, sequences, clients and receipts.
 
+use seriatim::service::{called, check_listed};
 use seriatim_api::code::ErrorCode;
-use seriatim_node::{ClientState, Reader, SequenceState};
-use seriatim_types::{
-    ClientId, EntityKey, EntityRow, Key, Name, Number, RecordClass, RecordRow, Year,
-};
+use seriatim_node::{ClientState, SequenceState};
+use seriatim_types::{ClientId, EntityKey, EntityRow, Key, Name, Number, RecordRow, Year};
 
 use super::page::{Batch, Page, Row, page};
-use super::{WorkspaceRead, called, cost};
+use super::{WorkspaceRead, cost};
 use crate::commands::Carried;
 use crate::error::{ApiError, Fact};
 use crate::overload::memory_budget::Reserved;
@@ -111,18 +110,4 @@ pub(crate) async fn receipt(
         Ok(Carried { app, workspace: called(workspace), partition, receipt, is_replayed: true })
     });
     found.await
-}
-
-/// Only kinds of class c can be listed. An empty list of another would say that there are none.
-fn check_listed(reader: &Reader<'_>, kind: &Name) -> Result<(), ApiError> {
-    let definitions = reader.definitions()?;
-    let mut records = definitions.iter().flat_map(|definitions| &definitions.records);
-    let shown = kind.as_str();
-    match records.find(|record| record.name == *kind) {
-        Some(record) if record.class == RecordClass::C => Ok(()),
-        Some(_) => Err(ApiError::invalid("kind", "only records of class c can be listed")),
-        None => Err(ApiError::new(ErrorCode::UnknownKind, format!("there is no kind {shown:?}"))
-            .with("field", Fact::Text("kind".to_owned()))
-            .with("kind", Fact::Text(shown.to_owned()))),
-    }
 }

@@ -25,10 +25,10 @@ use tokio::sync::mpsc;
 use super::LogRead;
 use super::follow::{Part, Shown, follow};
 use crate::answer;
-use crate::error::ApiError;
+use crate::error::ErrorResponse;
 
 /// Follows the log from an offset on.
-pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ApiError> {
+pub(super) async fn stream(read: LogRead, from: u64) -> Result<Response, ErrorResponse> {
     let written = match &read.log {
         Log::Workspace(_) => written_of_workspace,
         Log::Partition(_) => written_of_partition,
@@ -56,7 +56,7 @@ fn written(part: &Part<'_>, id: fn(&Event) -> u64) -> (Bytes, usize) {
         // A comment.
         Part::Alive => (Bytes::from_static(b":\n\n"), 0),
         Part::Failed(error) => {
-            ([b"event: error\ndata: ", error.body().as_slice(), b"\n\n"].concat().into(), 0)
+            ([b"event: error\ndata: ", answer::body(error).as_slice(), b"\n\n"].concat().into(), 0)
         }
     }
 }

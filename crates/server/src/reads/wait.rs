@@ -3,14 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seriatim_api::code::ErrorCode;
-use seriatim_node::{Interest, Log, Reader, View};
-use seriatim_types::{PartitionOffset, PartitionRef};
+use seriatim::service::{OffsetWait, Step, last_of, not_yet};
+use seriatim_node::{Log, Reader, View};
+use seriatim_types::PartitionRef;
 use tokio::time::Instant;
 
-use super::{NO_ID, find};
 use crate::context::Context;
-use crate::error::{ApiError, Fact};
+use crate::error::ApiError;
 
 /// What a read waits for.
 #[derive(Debug, Clone, Copy, Default)]
@@ -38,11 +37,7 @@ impl Wait {
         if last >= min_offset {
             return Ok(());
         }
-        let error = ApiError::new(
-            ErrorCode::NotYet,
-            format!("the last offset is {last}, not yet {min_offset}"),
-        );
-        Err(error.with("last", Fact::Number(last)).retryable())
+        Err(not_yet(last, min_offset))
     }
 }
 
@@ -57,37 +52,21 @@ pub(super) async fn wait_for(
 ) -> Result<u64, ApiError> {
     let now = Instant::now();
     let deadline = now.checked_add(within).unwrap_or(now);
-    let mut interest = Interest::Partition;
+    let mut wait = OffsetWait::new(partition, offset);
     loop {
-        // Asked for before looking, so that nothing comes in between.
-        let changed = context.node.changed(partition, interest);
+        let changed = wait.changed(&context.node);
         let log = log.clone();
-        let look = move |reader: &Reader<'_>, view: &View| last_of(reader, view, &log);
-        let (narrowest, last) = context.read_view(partition, look).await?;
-        if last >= offset {
-            return Ok(last);
-        }
-        // Whoever can be told of less asks again, and looks again.
-        let changed = changed.filter(|_| narrowest == interest);
-        interest = narrowest;
-        let Some(changed) = changed else { continue };
+        let look = move |reader: &Reader<'_>, view: &View| Ok(last_of(reader, view, &log)?);
+        let last = context.read_view(partition, look).await?;
+        let (last, changed) = match wait.next(last, changed) {
+            Step::Reached(last) => return Ok(last),
+            Step::LookAgain => continue,
+            Step::Wait(last, changed) => (last, changed),
+        };
         tokio::select! {
             () = changed => {}
             () = tokio::time::sleep_until(deadline) => return Ok(last),
             () = context.ended() => return Ok(last),
         }
     }
-}
-
-/// The last offset of a log, 0 for none, and the least that one has to be told of to notice more.
-fn last_of(reader: &Reader<'_>, view: &View, log: &Log) -> Result<(Interest, u64), ApiError> {
-    let workspace = match log {
-        Log::Partition(_) => {
-            return Ok((Interest::Partition, view.offset.map_or(0, PartitionOffset::get)));
-        }
-        Log::Workspace(asked) => find(reader, asked)?,
-    };
-    let is_new = workspace.id == NO_ID;
-    let interest = if is_new { Interest::Partition } else { Interest::Workspace(workspace.id) };
-    Ok((interest, reader.last_offset(workspace.id)?))
 }

@@ -4,12 +4,14 @@ use seriatim_api::code::ErrorCode;
 use seriatim_api::message::Json;
 use seriatim_core::{Current, CurrentValue, Exhausted, Refusal, Subject};
 use seriatim_node::{
-    AskError, Busy, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, State, Written,
+    AskError, Busy, Node, RETRY_AFTER, ROOM_AFTER, ReadFailed, Reason, RequestError, State,
+    SubscribeError, Written,
 };
 use seriatim_types::Name;
 
-use crate::clock;
-use crate::error::{ApiError, Fact, code_of};
+use super::apps::{self, NotServing, SYSTEM};
+use super::clock::clock_ahead;
+use super::error::{ApiError, Fact, code_of};
 
 impl From<RequestError> for ApiError {
     fn from(error: RequestError) -> Self {
@@ -32,7 +34,8 @@ impl From<RequestError> for ApiError {
 
 /// Why a partition that readers cannot see yet gives no answer. `None` is one that was not
 /// started yet.
-pub(crate) fn not_serving(state: Option<State>) -> ApiError {
+#[must_use]
+pub fn not_serving(state: Option<State>) -> ApiError {
     match state {
         Some(State::Stopped(reason)) => reason.into(),
         Some(State::Actualizing(progress)) => Busy::Actualizing(progress).into(),
@@ -45,7 +48,7 @@ impl From<Busy> for ApiError {
         let (message, reason) = (busy.to_string(), busy.reason());
         match busy {
             Busy::Actualizing(progress) => actualizing(message, progress.done, progress.total),
-            Busy::Clock(ahead) => clock::busy(ahead),
+            Busy::Clock(ahead) => clock_ahead(ahead),
             Busy::Unflushed
             | Busy::DiskFull { .. }
             | Busy::Behind
@@ -84,9 +87,42 @@ impl From<AskError> for ApiError {
     }
 }
 
+/// Why something could not be asked: while the apps cannot be read, none is missing.
+#[must_use]
+pub fn not_asked(node: &Node, error: AskError) -> ApiError {
+    match apps::state(node, SYSTEM) {
+        doing if error == AskError::AppsUnknown => not_serving(doing),
+        Some(State::Serving) => error.into(),
+        doing if matches!(error, AskError::AppNotFound(_)) => not_serving(doing),
+        Some(State::Actualizing(_) | State::Stopped(_)) | None => error.into(),
+    }
+}
+
+impl From<NotServing> for ApiError {
+    fn from(NotServing(doing): NotServing) -> Self {
+        not_serving(doing)
+    }
+}
+
 /// Nobody knows what came of it.
-pub(crate) fn late(message: impl Into<String>) -> ApiError {
+#[must_use]
+pub fn late(message: impl Into<String>) -> ApiError {
     ApiError::new(ErrorCode::DeadlineExceeded, message).retryable().with_outcome(Written::Unknown)
+}
+
+/// Why a log cannot be followed on; `None` for a node that has ended.
+#[must_use]
+pub fn not_followed(error: SubscribeError) -> Option<ApiError> {
+    let message = error.to_string();
+    Some(match error {
+        SubscribeError::Lagged { resume_from, behind } => ApiError::new(ErrorCode::Lagged, message)
+            .with("resume_from", Fact::Number(resume_from))
+            .with("behind", Fact::Number(behind))
+            .retryable(),
+        SubscribeError::Read(failed) => failed.into(),
+        SubscribeError::Stopped(reason) => reason.into(),
+        SubscribeError::Ended => return None,
+    })
 }
 
 impl From<ReadFailed> for ApiError {
@@ -228,7 +264,7 @@ mod tests {
     fn unknown_outcome_has_a_code_of_its_own_and_can_be_sent_again() {
         let told =
             ApiError::from(RequestError::Unknown { why: "the store has stopped".to_owned() });
-        assert_eq!((told.code, told.status().as_u16()), (ErrorCode::OutcomeUnknown, 503));
+        assert_eq!((told.code, told.code.status()), (ErrorCode::OutcomeUnknown, 503));
         assert_eq!((told.is_retryable, told.outcome), (true, Some(Written::Unknown)));
         assert!(told.message.contains("with the same key"), "{told:?}");
     }

@@ -202,8 +202,8 @@ impl App {
         let kind = name_of("kind", kind)?;
         let declare = Declare { workspace: workspace.workspace.clone(), kind };
         let within = self.opened.answer_within;
-        let reply = self.opened.with(|node| node.declare(&self.name, declare, within))??;
-        self.opened.applied(reply.map_err(|it| it.of_app(&self.name)))?;
+        let declare = |node: &Node| service::declare(node, &self.name, declare, within);
+        self.opened.applied(self.opened.with(declare)??)?;
         Ok(workspace)
     }
 
@@ -217,8 +217,8 @@ impl App {
 
     fn ask(&self, request: DefineRequest) -> Result<(), WriteError> {
         let within = self.opened.answer_within;
-        let reply = self.opened.with(|node| node.define(&self.name, request, within))??;
-        self.opened.applied(reply.map_err(|it| it.of_app(&self.name)))?;
+        let define = |node: &Node| service::define(node, &self.name, request, within);
+        self.opened.applied(self.opened.with(define)??)?;
         Ok(())
     }
 }

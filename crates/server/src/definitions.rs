@@ -8,7 +8,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::Response;
-use seriatim::service::called_by_id;
+use seriatim::service::{self, called_by_id};
 use seriatim_api::message;
 use seriatim_core::{DeclareOutcome, DefineOutcome};
 use seriatim_json::{Invalid, define};
@@ -112,8 +112,8 @@ pub(crate) async fn carry_out(
 ) -> Result<Defined, ApiError> {
     let define = move |context: &Context| {
         let within = context.settings.answer_within;
-        let defined = context.node.define(&app, request, within);
-        Ok(defined.map_err(|error| context.not_asked(error))?.map_err(|it| it.of_app(&app))?)
+        let defined = service::define(&context.node, &app, request, within);
+        Ok(defined.map_err(|error| context.not_asked(error))??)
     };
     let DefineOutcome { version, is_new, .. } = context.ask_apps(define).await?;
     Ok(Defined { version, is_new })
@@ -138,7 +138,7 @@ pub(crate) async fn settle(
     context.check_serves(partition)?;
     let declare = move |context: &Context| {
         let within = context.settings.answer_within;
-        Ok(context.node.declare(&app, declare, within)?.map_err(|it| it.of_app(&app))?)
+        Ok(service::declare(&context.node, &app, declare, within)??)
     };
     let DeclareOutcome { workspace: id, is_new } = context.ask_to_write(declare).await?;
     let workspace = context.read(partition, move |reader| Ok(called_by_id(reader, id)?)).await?;

@@ -151,7 +151,7 @@ impl Metadata {
     pub(super) fn sample(packages: &[(&str, &[&str])]) -> Self {
         let package = |(id, dependencies): &(&str, &[&str])| {
             let (name, version) = id.split_once('@').expect("name@version");
-            let is_member = name.starts_with("seriatim-") || name == "xtask";
+            let is_member = name.starts_with("seriatim") || name == "xtask";
             let normal = dependencies.iter().filter(|it| !it.starts_with("dev:"));
             let edge =
                 |it: &&str| (it.trim_start_matches("dev:").to_owned(), it.starts_with("dev:"));

@@ -32,6 +32,8 @@ struct Member {
 
 const BINARY: &str = "seriatim-cli";
 const SIMULATOR: &str = "seriatim-sim";
+const EMBEDDING: &str = "seriatim";
+const CONTRACT: &str = "seriatim-api";
 const PLANTED: &str = "seriatim-planted";
 
 /// A new crate, and a new arrow between two, is a decision about the architecture: it enters here
@@ -252,6 +254,9 @@ const PURE_MAY_USE: &[&str] = &[
     "foldhash",
 ];
 
+/// What an embedder is never compiled with, although the server stands on the same crate.
+const NETWORK: &[&str] = &["axum", "h2", "hyper", "mio", "socket2", "tokio", "tonic"];
+
 pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, package) in metadata.members() {
@@ -267,6 +272,9 @@ pub(super) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
         findings.extend(check_arrows(tree, member, package));
         if member.ring == Ring::Pure {
             findings.extend(check_closure(tree, metadata, id, package));
+        }
+        if member.name == EMBEDDING {
+            findings.extend(check_network(tree, metadata, id, package));
         }
     }
     findings
@@ -322,6 +330,25 @@ fn check_closure(tree: &Tree, metadata: &Metadata, id: &str, member: &Package) -
         }
     }
     findings
+}
+
+/// The search ends at the contract: in the graph of the workspace it has its feature `grpc`, which the server
+/// turns on and embedders do not.
+fn check_network(tree: &Tree, metadata: &Metadata, id: &str, member: &Package) -> Vec<Finding> {
+    let closure = metadata.closure([id], |package| package.name != CONTRACT);
+    let packages = closure.into_iter().filter_map(|id| Some((id, metadata.packages.get(id)?)));
+    let network = packages.filter(|(_, package)| NETWORK.contains(&package.name.as_str()));
+    let finding = |(id, package): (&str, &Package)| {
+        let sentence = format!(
+            "an embedder of `{}` is compiled with `{}` (pulled in by {}): what needs a network \
+             belongs into the server or the client",
+            member.name,
+            package.name,
+            metadata.who_pulls(id),
+        );
+        Finding::new(&member.manifest, tree.line_of(&member.manifest, &package.name), sentence)
+    };
+    network.map(finding).collect()
 }
 
 /// Whether a crate may depend on another one of that ring.
@@ -397,6 +424,20 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("crates/types/Cargo.toml:2: the pure crate"), "{found:?}");
         assert!(found[0].contains("compiled with `tokio` (pulled in by bytes)"), "{found:?}");
+    }
+
+    #[test]
+    fn a_network_below_the_crate_for_embedders_is_found_but_not_that_of_the_contract() {
+        let found = findings(&[
+            ("seriatim@1", &["seriatim-api@1", "seriatim-storage@1"]),
+            ("seriatim-api@1", &["tonic@1"]),
+            ("seriatim-storage@1", &["tokio@1"]),
+            ("seriatim-server@1", &["seriatim@1", "tokio@1", "tonic@1"]),
+            ("tonic@1", &[]),
+            ("tokio@1", &[]),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("compiled with `tokio`"), "{found:?}");
     }
 
     #[test]

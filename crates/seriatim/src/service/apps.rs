@@ -1,9 +1,13 @@
 //! Apps and partitions: finding them, and the view of a partition that readers have.
 
+use std::time::Duration;
+
 use seriatim_codec::PartitionPrefix;
-use seriatim_core::{Defined, SYSTEM_APP, SYSTEM_NAME, system_settings};
-use seriatim_node::{AskError, Node, State, View, no_app};
-use seriatim_types::{Definitions, Name, PartitionId, PartitionRef};
+use seriatim_core::{
+    DeclareOutcome, DefineOutcome, Defined, SYSTEM_APP, SYSTEM_NAME, system_settings,
+};
+use seriatim_node::{AskError, Node, Reply, State, View, no_app};
+use seriatim_types::{Declare, DefineRequest, Definitions, Name, PartitionId, PartitionRef};
 
 /// The partition that holds the apps and their definitions.
 pub const SYSTEM: PartitionRef = PartitionRef { app: SYSTEM_APP, partition: PartitionId(0) };
@@ -43,6 +47,34 @@ pub fn find_partition(
         return Err(AskError::PartitionNotFound { last: settings.partitions.saturating_sub(1) });
     }
     Ok(PartitionRef { app: settings.app, partition })
+}
+
+/// Asks for a definition, and waits until all partitions of the app have it.
+///
+/// # Errors
+///
+/// When not all of them had it in time, or there is no such app.
+pub fn define(
+    node: &Node,
+    app: &Name,
+    request: DefineRequest,
+    within: Duration,
+) -> Result<Reply<DefineOutcome>, AskError> {
+    Ok(node.define(app, request, within)?.map_err(|error| error.of_app(app)))
+}
+
+/// Settles the kind of a workspace.
+///
+/// # Errors
+///
+/// When it was not answered in time, or there is no such app.
+pub fn declare(
+    node: &Node,
+    app: &Name,
+    declare: Declare,
+    within: Duration,
+) -> Result<Reply<DeclareOutcome>, AskError> {
+    Ok(node.declare(app, declare, within)?.map_err(|error| error.of_app(app)))
 }
 
 /// What readers may see of a partition, with the prefix of its keys.

@@ -25,7 +25,7 @@ mod refusals;
 mod wait;
 mod workspaces;
 
-pub use apps::{NotServing, SYSTEM, find_app, find_partition, state, view};
+pub use apps::{NotServing, SYSTEM, declare, define, find_app, find_partition, state, view};
 pub use clock::{clock_ahead, describe_clock};
 pub use commands::{Look, Looked, Reused, Settled, command, settle};
 pub use error::{ApiError, Fact};

@@ -22,7 +22,7 @@ use tonic_prost::ProstCodec;
 use crate::failures::{Gate, Way};
 use crate::grpc::failed;
 use crate::raw::Raw;
-use crate::world::{NOTED, PATIENCE, World, error, key};
+use crate::world::{NOTED, World, error, key};
 
 const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
 const SUBSCRIBE: &str = "/seriatim.v1.ReadService/Subscribe";

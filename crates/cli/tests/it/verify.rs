@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use seriatim_storage::{Batch, KeyRange, Read, Scan, Store};
+use seriatim_storage::{Batch, KeyRange, Read, Scan, ScanEnd, Store};
 
 use crate::process::{Dev, Ran, run};
 use crate::shop::{KEY, ORDER, fill, shop};
@@ -179,10 +179,10 @@ fn change_a_record(data: &Path) {
     let all = Scan::new(table, KeyRange::all());
     // Behind the partition stands the tag of a record; other rows of the table list them.
     let visited = store.scan(&all, &mut |row| {
-        rows.extend((row.key[10] == 0x07).then_some((row.key, row.value)));
+        rows.extend((row.key.get(10) == Some(&0x07)).then_some((row.key, row.value)));
         ControlFlow::Continue(())
     });
-    visited.unwrap();
+    assert_eq!(visited.unwrap(), ScanEnd::Complete);
     let [(_, first), .., (last, _)] = rows.as_slice() else { panic!("{rows:?}") };
     let mut batch = Batch::new();
     batch.put(table, last.clone(), first.clone());

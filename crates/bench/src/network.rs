@@ -9,12 +9,13 @@
 //! receipts for what it sends again. A run that is not so ends the measurement.
 
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use seriatim_testkit::HttpClient;
 
 use crate::Run;
 use crate::machine::field;
@@ -176,7 +177,7 @@ fn connections(run: &Run<'_>, sizes: &NetworkSizes, binary: &Path) -> Result<Tab
     // The first load makes what stays: threads, caches, rows.
     server.load(sizes.seconds, "http", 1, 1)?;
     let before = server.resident_kib()?;
-    let open: Vec<TcpStream> =
+    let open: Vec<HttpClient> =
         (0..sizes.connections).map(|_| server.open()).collect::<Result<_>>()?;
     let idle = server.resident_kib()?;
     drop(open);
@@ -266,15 +267,11 @@ impl Server {
     }
 
     /// A connection that is known to be taken, because something was answered over it.
-    fn open(&self) -> Result<TcpStream> {
-        use std::io::Write as _;
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
-        let mut answer = BufReader::new(stream.try_clone()?);
-        let mut line = String::new();
-        answer.read_line(&mut line)?;
-        ensure!(line.contains("200"), "the server is not alive: {line}");
-        Ok(stream)
+    fn open(&self) -> Result<HttpClient> {
+        let mut client = HttpClient::connect(self.address)?;
+        let status = client.send("GET", "/livez", &[], b"")?.status;
+        ensure!(status == 200, "the server is not alive: {status}");
+        Ok(client)
     }
 
     fn resident_kib(&self) -> Result<f64> {

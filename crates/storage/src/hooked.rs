@@ -1,15 +1,9 @@
 //! A store whose commits can be looked at and whose syncs can be held up: for tests and
 //! measurements.
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use bytes::Bytes;
-
-use crate::{
-    Batch, CommitError, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError, Schema, Snapshot,
-    Stats, Store, SyncError, Table,
-};
+use crate::{Batch, CommitError, Poisoned, ReadError, Schema, Snapshot, Stats, Store, SyncError};
 
 /// Another store, with hooks. Without any it does what that one does.
 pub struct HookedStore {
@@ -46,23 +40,7 @@ impl HookedStore {
     }
 }
 
-impl Read for HookedStore {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.store.get(table, key)
-    }
-
-    fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.store.get_many(keys)
-    }
-
-    fn scan(
-        &self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<ScanEnd, ScanError> {
-        self.store.scan(scan, visit)
-    }
-}
+crate::read_through!(HookedStore, store);
 
 impl Store for HookedStore {
     fn schema(&self) -> &Schema {

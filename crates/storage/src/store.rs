@@ -67,6 +67,54 @@ pub trait Read {
     }
 }
 
+/// Implements [`Read`] for a store around another one, which reads all of it from that one, its own
+/// ways of doing so included.
+#[macro_export]
+macro_rules! read_through {
+    ($around:ty, $store:ident) => {
+        impl $crate::Read for $around {
+            fn get(
+                &self,
+                table: $crate::Table,
+                key: &[u8],
+            ) -> Result<Option<::bytes::Bytes>, $crate::ReadError> {
+                self.$store.get(table, key)
+            }
+
+            fn get_many(
+                &self,
+                keys: &[($crate::Table, &[u8])],
+            ) -> Result<Vec<Option<::bytes::Bytes>>, $crate::ReadError> {
+                self.$store.get_many(keys)
+            }
+
+            fn scan(
+                &self,
+                scan: &$crate::Scan,
+                visit: &mut dyn FnMut($crate::Row) -> ::std::ops::ControlFlow<()>,
+            ) -> Result<$crate::ScanEnd, $crate::ScanError> {
+                self.$store.scan(scan, visit)
+            }
+
+            fn is_range_empty(
+                &self,
+                table: $crate::Table,
+                range: &$crate::KeyRange,
+            ) -> Result<bool, $crate::ReadError> {
+                self.$store.is_range_empty(table, range)
+            }
+
+            fn first_key(
+                &self,
+                table: $crate::Table,
+                range: &$crate::KeyRange,
+            ) -> Result<Option<::bytes::Bytes>, $crate::ReadError> {
+                self.$store.first_key(table, range)
+            }
+        }
+    };
+}
+
 /// The whole store as of one moment, for as long as this value lives. Later commits leave it
 /// alone. It keeps old rows from being cleaned up, so it should not be kept for hours.
 pub trait Snapshot: Read + Send + Sync {}

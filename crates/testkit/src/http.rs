@@ -59,6 +59,15 @@ impl HttpClient {
         Ok(Self { stream: BufReader::new(stream) })
     }
 
+    /// Sets how long a read waits for something to come before it fails.
+    ///
+    /// # Errors
+    ///
+    /// When that is no time at all.
+    pub fn set_patience(&self, patience: Duration) -> io::Result<()> {
+        self.stream.get_ref().set_read_timeout(Some(patience))
+    }
+
     /// Sends a request and reads the whole answer.
     ///
     /// # Errors

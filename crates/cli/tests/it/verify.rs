@@ -1,7 +1,10 @@
 //! `seriatim verify`: folders, live servers, sequences and proofs.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+use seriatim_storage::{Batch, KeyRange, Read, Scan, ScanEnd, Store};
 
 use crate::process::{Dev, Ran, run};
 use crate::shop::{KEY, ORDER, fill, shop};
@@ -166,6 +169,39 @@ Nothing differs.
     let sequence: serde_json::Value = serde_json::from_str(&sequence).unwrap();
     assert_eq!((&sequence["complete"], &sequence["count"]), (&true.into(), &2.into()));
     assert_eq!(sequence["series"][0]["workspace"], "store-1");
+}
+
+/// Writes what one record holds into the row of another one of the same workspace.
+fn change_a_record(data: &Path) {
+    let store = seriatim_verify::open(data).unwrap();
+    let table = store.schema().table("records").unwrap();
+    let mut rows = Vec::new();
+    let all = Scan::new(table, KeyRange::all());
+    // Behind the partition stands the tag of a record; other rows of the table list them.
+    let visited = store.scan(&all, &mut |row| {
+        rows.extend((row.key.get(10) == Some(&0x07)).then_some((row.key, row.value)));
+        ControlFlow::Continue(())
+    });
+    assert_eq!(visited.unwrap(), ScanEnd::Complete);
+    let [(_, first), .., (last, _)] = rows.as_slice() else { panic!("{rows:?}") };
+    let mut batch = Batch::new();
+    batch.put(table, last.clone(), first.clone());
+    store.commit(batch).unwrap();
+    store.sync().unwrap();
+}
+
+#[test]
+fn record_that_a_live_server_shows_otherwise_than_its_events_is_found() {
+    let (folder, dev) = shop();
+    let more = r#"{"events": [{"name": "More", "changes": [
+        {"create": {"id": 1, "kind": "order", "fields": {"total": 7}}}]}]}"#;
+    dev.run_with(&["submit", "shop", "store-1", "--file", "-"], more).ok();
+    dev.end();
+    change_a_record(folder.path());
+    let dev = Dev::start(folder.path());
+    let said = dev.run(&["verify"]).failed(6);
+    assert!(said.contains("code: STATE_DIFFERENT"), "{said}");
+    assert!(said.contains(r#"record 200002 should be {"total":7} in version 1"#), "{said}");
 }
 
 #[test]

@@ -3,14 +3,12 @@
 //! The machine of a partition has no clock, so the driver measures around it. What is slow is logged,
 //! and not more often than somebody would read it.
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use seriatim_storage::{
-    Batch, CommitError, KeyRange, Poisoned, Read, ReadError, Row, Scan, ScanEnd, ScanError, Schema,
-    Snapshot, Stats, Store, SyncError, Table,
+    Batch, CommitError, Poisoned, ReadError, Schema, Snapshot, Stats, Store, SyncError,
+    read_through,
 };
 
 use crate::metrics::NodeCounters;
@@ -69,31 +67,7 @@ fn milliseconds(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Read for TimedStore {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.store.get(table, key)
-    }
-
-    fn get_many(&self, keys: &[(Table, &[u8])]) -> Result<Vec<Option<Bytes>>, ReadError> {
-        self.store.get_many(keys)
-    }
-
-    fn scan(
-        &self,
-        scan: &Scan,
-        visit: &mut dyn FnMut(Row) -> ControlFlow<()>,
-    ) -> Result<ScanEnd, ScanError> {
-        self.store.scan(scan, visit)
-    }
-
-    fn is_range_empty(&self, table: Table, range: &KeyRange) -> Result<bool, ReadError> {
-        self.store.is_range_empty(table, range)
-    }
-
-    fn first_key(&self, table: Table, range: &KeyRange) -> Result<Option<Bytes>, ReadError> {
-        self.store.first_key(table, range)
-    }
-}
+read_through!(TimedStore, store);
 
 impl Store for TimedStore {
     fn schema(&self) -> &Schema {

@@ -1,7 +1,5 @@
 //! The end of a server.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::thread;
 use std::time::Duration;
 
@@ -87,13 +85,11 @@ fn a_connection_beyond_the_limit_waits_until_another_one_ends() {
     let world = World::ready(store, NodeSettings::default(), settings);
     let mut first = world.client();
     assert_eq!(first.send("GET", "/livez", &[], b"").unwrap().status, 200);
-    let mut second = TcpStream::connect(world.address).unwrap();
-    second.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    second.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-    let mut answer = [0; 12];
-    assert!(second.read_exact(&mut answer).is_err(), "the first one has the only place");
+    let mut second = world.client();
+    second.write(&request("GET", "/livez", &[], b"")).unwrap();
+    second.set_patience(Duration::from_millis(50)).unwrap();
+    assert!(second.read_answer().is_err(), "the first one has the only place");
     drop(first);
-    second.set_read_timeout(Some(PATIENCE)).unwrap();
-    second.read_exact(&mut answer).unwrap();
-    assert_eq!(&answer, b"HTTP/1.1 200");
+    second.set_patience(PATIENCE).unwrap();
+    assert_eq!(second.read_answer().unwrap().status, 200);
 }

@@ -1,7 +1,5 @@
 //! What a client may cost: connections, headers, bodies, time.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -24,7 +22,7 @@ use tonic_prost::ProstCodec;
 use crate::failures::{Gate, Way};
 use crate::grpc::failed;
 use crate::raw::Raw;
-use crate::world::{NOTED, PATIENCE, World, error, key};
+use crate::world::{NOTED, World, error, key};
 
 const SUBMIT: &str = "/seriatim.v1.CommandService/Submit";
 const SUBSCRIBE: &str = "/seriatim.v1.ReadService/Subscribe";
@@ -40,12 +38,6 @@ fn world(settings: Settings) -> World {
 fn quick() -> Settings {
     let soon = Duration::from_millis(100);
     Settings { header_within: soon, body_within: soon, ..Settings::default() }
-}
-
-fn connect(world: &World) -> TcpStream {
-    let stream = TcpStream::connect(world.address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
 }
 
 #[test]
@@ -117,11 +109,10 @@ fn a_client_that_does_not_come_to_its_request_loses_its_place() {
         b"GET /livez HTTP/1.1\r\nHost: localhost\r\n",
         b"POST /v1/apps HTTP/1.1\r\nHost: localhost\r\nA: b",
     ] {
-        let mut slow = connect(&world);
-        slow.write_all(begun).unwrap();
-        let mut rest = Vec::new();
-        // The end may be a hard one. Either way it comes, and the next one has the place.
-        drop(slow.read_to_end(&mut rest));
+        let mut slow = world.client();
+        slow.write(begun).unwrap();
+        // The end may be a hard one, or an answer before it. Either way the next one gets the place.
+        drop(slow.read_answer());
         assert_eq!(world.get("/livez").status, 200, "{}", String::from_utf8_lossy(begun));
     }
 }
@@ -301,10 +292,10 @@ fn a_client_that_reads_nothing_of_what_it_asked_for_loses_its_place() {
         let body = format!(r#"{{"events":[{{"name":"A","args":{{"a":"{large}"}}}}]}}"#);
         world.commit(number, &body);
     }
-    let mut deaf = connect(&world);
+    let mut deaf = world.client();
     let list = "GET /v1/apps/shop/workspaces/store-1/events HTTP/1.1\r\nHost: localhost\r\n\r\n";
     // More than the machine keeps for somebody who does not read.
-    deaf.write_all(list.repeat(50).as_bytes()).unwrap();
+    deaf.write(list.repeat(50).as_bytes()).unwrap();
     assert_eq!(world.get("/livez").status, 200);
     drop(deaf);
 }

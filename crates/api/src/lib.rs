@@ -20,6 +20,7 @@ pub mod grpc;
 pub mod message;
 pub mod method;
 pub mod openapi;
+mod schema;
 
 pub use command::{
     Command, CommandJson, InvalidCommand, NotJson, drawn, id_of, literal, next, next_text,

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
-use seriatim_types::limits::{CLIENT_ID_CHARS_MAX, NAME_BYTES_MAX};
 
 use crate::code::ErrorCode;
 use crate::error::ErrorBody;
 use crate::method::{Answer, AnswerBody, METHODS, Method, Parameter, RequestBody, Takes};
+use crate::schema;
 
 /// Where schemas stand in the document.
 const SCHEMAS: &str = "/components/schemas";
@@ -20,12 +20,6 @@ const SCHEMAS: &str = "/components/schemas";
 /// An event stream, in words: OpenAPI has no more for it.
 const STREAM: &str = "`id: <offset>` and `data: <event>` for each event, a comment as a sign of life, and \
     `event: error` with the body of an error when it cannot go on.";
-
-/// A whole number below 2^40 = 1099511627776, digit by digit.
-const ID: &str = "^(0|[1-9][0-9]{0,11}|10[0-8][0-9]{10}|109[0-8][0-9]{9}|1099[0-4][0-9]{8}|\
-    109950[0-9]{7}|1099510[0-9]{6}|1099511[0-5][0-9]{5}|10995116[0-1][0-9]{4}|\
-    109951162[0-6][0-9]{3}|1099511627[0-6][0-9]{2}|10995116277[0-6][0-9]|\
-    109951162777[0-4]|1099511627775)$";
 
 /// The document of OpenAPI 3.1 for a version of the server.
 #[must_use]
@@ -216,10 +210,10 @@ fn header_of(header: &Parameter) -> Value {
 
 fn schema_of(parameter: &Parameter) -> Value {
     match parameter.takes {
-        Takes::Text { bytes_max } => text(bytes_max),
-        Takes::App => not_of_digits(),
-        Takes::Client => text(CLIENT_ID_CHARS_MAX),
-        Takes::Workspace => workspace(),
+        Takes::Text { bytes_max } => schema::any_text(bytes_max).to_value(),
+        Takes::App => schema::app_name(&mut SchemaGenerator::default()).to_value(),
+        Takes::Client => schema::client().to_value(),
+        Takes::Workspace => schema::workspace(&mut SchemaGenerator::default()).to_value(),
         Takes::Whole { min, max, default } => {
             let mut schema = json!({"type": "integer", "minimum": min, "maximum": max});
             if let Some(default) = default {
@@ -233,31 +227,9 @@ fn schema_of(parameter: &Parameter) -> Value {
             let nil = "00000000-0000-0000-0000-000000000000";
             json!({"type": "string", "format": "uuid", "pattern": pattern, "not": {"const": nil}})
         }
-        Takes::Moment => json!({"type": "string", "format": "date-time"}),
+        Takes::Moment => schema::moment(&mut SchemaGenerator::default()).to_value(),
         Takes::Flag => json!({"type": "boolean"}),
     }
-}
-
-/// A name, or an id: below 2^40, without leading zeros.
-fn workspace() -> Value {
-    let id = json!({"type": "string", "pattern": ID});
-    json!({"anyOf": [not_of_digits(), id]})
-}
-
-fn not_of_digits() -> Value {
-    let mut name = text(NAME_BYTES_MAX);
-    name["not"] = json!({"pattern": "^[0-9]+$"});
-    name
-}
-
-/// What a name can be: no control characters, and not the two texts that vanish from paths.
-fn text(bytes_max: usize) -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "maxLength": bytes_max,
-        "pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$",
-    })
 }
 
 fn example_of(parameter: &Parameter) -> Value {

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use seriatim_types as types;
 
-/// A name that is no id: not of digits alone, without control characters, and neither `.` nor `..`.
-const NAME: &str = r"^(?!([0-9]+|\.{1,2})$)[^\u0000-\u001f\u007f-\u009f]+$";
+use crate::schema;
 
 /// An app: all that was settled when it was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +31,7 @@ pub struct App {
 #[schemars(deny_unknown_fields)]
 pub struct NewApp {
     /// Its name: not of digits alone.
-    #[schemars(length(min = 1, max = 255), regex(pattern = NAME))]
+    #[schemars(schema_with = "schema::app_name")]
     pub name: String,
     /// How many partitions it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,11 +47,11 @@ pub struct NewApp {
     pub trust_level: Option<u8>,
     /// How long an idempotency key is kept: `90m`, `24h`, `7d` or `forever`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(schema_with = "schema::retention")]
     pub idempotency_retention: Option<String>,
     /// How many keys a partition keeps at most; `null` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "given")]
-    #[schemars(with = "Option<u64>", range(min = 1, max = 1_000_000_000))]
+    #[schemars(schema_with = "schema::keys_max")]
     pub idempotency_keys_max: Option<Option<u64>>,
 }
 
@@ -61,7 +60,7 @@ pub struct NewApp {
 #[schemars(deny_unknown_fields, extend("required" = ["idempotency_keys_max"]))]
 pub struct AppChange {
     /// How many keys a partition keeps at most; `null` for no limit.
-    #[schemars(range(min = 1, max = 1_000_000_000))]
+    #[schemars(schema_with = "schema::keys_max")]
     pub idempotency_keys_max: Option<u64>,
 }
 

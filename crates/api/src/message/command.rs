@@ -2,8 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use seriatim_types::limits::EVENTS_PER_COMMAND_MAX;
 
 use super::{Json, Timestamp};
+use crate::schema;
 
 /// A command: one or more events with their changes. All of it takes effect, or nothing does.
 ///
@@ -14,12 +16,12 @@ use super::{Json, Timestamp};
 #[schemars(rename = "Command", deny_unknown_fields)]
 pub struct CommandDocument {
     /// The events, in order.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = EVENTS_PER_COMMAND_MAX))]
     pub events: Vec<EventInput>,
     /// The workspace's last offset that the caller has seen, 0 for none. Otherwise the command is
     /// refused with `OFFSET_MISMATCH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
+    #[schemars(schema_with = "schema::from_zero")]
     pub if_offset: Option<u64>,
     /// Whether the receipt is to have a proof.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -31,7 +33,7 @@ pub struct CommandDocument {
 #[schemars(deny_unknown_fields)]
 pub struct EventInput {
     /// Its name.
-    #[schemars(length(min = 1, max = 255))]
+    #[schemars(schema_with = "schema::name")]
     pub name: String,
     /// Its arguments: an object, `{}` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,16 +68,18 @@ pub enum ChangeInput {
 pub struct CreateInput {
     /// From 1 to 65535 it is raw: a name for the record within this command, for which the receipt
     /// has the real id. An id in a user range is an import.
-    #[schemars(range(min = 1, max = 9_007_199_254_740_991_u64))]
+    #[schemars(schema_with = "schema::created_id")]
     pub id: u64,
     /// That the id must be kept: one outside the user ranges is refused instead of being taken for
     /// a raw one.
     #[serde(default, skip_serializing_if = "is_false")]
     pub import: bool,
     /// Its kind.
+    #[schemars(schema_with = "schema::name")]
     pub kind: String,
     /// The record that it belongs to: a raw id of this command, or an id; 0 for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::id_or_none")]
     pub parent: Option<u64>,
     /// Its fields: an object, `{}` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,13 +92,14 @@ pub struct CreateInput {
 #[schemars(deny_unknown_fields)]
 pub struct UpdateInput {
     /// The record: a raw id of this command, or an id.
+    #[schemars(schema_with = "schema::from_one")]
     pub id: u64,
     /// The fields that are replaced: an object. The others stay.
     #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub fields: Json,
     /// The version that the record must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
+    #[schemars(schema_with = "schema::from_one")]
     pub if_version: Option<u64>,
 }
 
@@ -103,10 +108,11 @@ pub struct UpdateInput {
 #[schemars(deny_unknown_fields)]
 pub struct DeleteInput {
     /// The record.
+    #[schemars(schema_with = "schema::from_one")]
     pub id: u64,
     /// The version that the record must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "u64")]
+    #[schemars(schema_with = "schema::from_one")]
     pub if_version: Option<u64>,
 }
 
@@ -115,6 +121,7 @@ pub struct DeleteInput {
 #[schemars(deny_unknown_fields)]
 pub struct SetInput {
     /// Its key.
+    #[schemars(schema_with = "schema::entity_key")]
     pub key: String,
     /// Its value.
     pub value: Json,
@@ -124,6 +131,7 @@ pub struct SetInput {
     pub condition: Option<Condition>,
     /// From when on it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::moment_or_none")]
     pub expires_at: Option<Timestamp>,
 }
 
@@ -132,6 +140,7 @@ pub struct SetInput {
 #[schemars(deny_unknown_fields)]
 pub struct UnsetInput {
     /// Its key.
+    #[schemars(schema_with = "schema::entity_key")]
     pub key: String,
     /// What must hold of the entity.
     #[serde(default, rename = "if", skip_serializing_if = "Option::is_none")]
@@ -144,6 +153,7 @@ pub struct UnsetInput {
 #[schemars(deny_unknown_fields)]
 pub struct DrawInput {
     /// The sequence.
+    #[schemars(schema_with = "schema::name")]
     pub sequence: String,
 }
 
@@ -156,7 +166,7 @@ pub enum Condition {
     /// It does not exist.
     Absent,
     /// It has this version.
-    Version(u64),
+    Version(#[schemars(schema_with = "schema::from_one")] u64),
     /// It has this value.
     Value(Json),
 }

@@ -4,6 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use seriatim_types as types;
 
+use crate::schema;
+
 /// Everything that is defined for an app.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Definitions {
@@ -59,18 +61,15 @@ pub struct RecordKind {
 pub struct NewSequence {
     /// The kind of workspaces that has it: `default` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(schema_with = "schema::name")]
     pub kind: Option<String>,
     /// First and last number of each range, in the order of their use: `[[1, 2^53 - 1]]` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(
-        with = "Vec<[u64; 2]>",
-        inner(inner(range(min = 1, max = 9_007_199_254_740_991_u64)))
-    )]
+    #[schemars(schema_with = "schema::ranges")]
     pub ranges: Option<Vec<[u64; 2]>>,
     /// How its numbers are shown: `{n}` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(schema_with = "schema::format")]
     pub format: Option<String>,
     /// Whether each year begins a series of its own: `never` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,7 +77,7 @@ pub struct NewSequence {
     pub reset: Option<Reset>,
     /// The offset from UTC at which its years turn: `+00:00` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", regex(pattern = r"^(Z|[+-][0-9]{2}:[0-9]{2})$"))]
+    #[schemars(schema_with = "schema::utc_offset")]
     pub utc_offset: Option<String>,
 }
 
@@ -103,7 +102,7 @@ pub struct NewRecordKind {
 pub struct NewWorkspace {
     /// Its kind: `default` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(schema_with = "schema::name")]
     pub kind: Option<String>,
 }
 

@@ -50,14 +50,13 @@ async fn listed_or_followed(
     read: LogRead,
     span: Span,
 ) -> Result<Response, ErrorResponse> {
+    // A list has no use for it, and a header that is declared means the same whoever is asked.
+    let last_seen = asked.header("Last-Event-ID")?;
+    let last_seen = last_seen.map(|id| whole("Last-Event-ID", id, 0..=NUMBER_MAX)).transpose()?;
     if !asked.wants_stream() {
         return Ok(answer::reserved(list(read, span, body, listed).await?));
     }
-    let from = match asked.header("Last-Event-ID")? {
-        Some(id) => whole("Last-Event-ID", id, 0..=NUMBER_MAX)?.saturating_add(1),
-        None => span.from,
-    };
-    sse::stream(read, from).await
+    sse::stream(read, last_seen.map_or(span.from, |id| id.saturating_add(1))).await
 }
 
 /// One record.

@@ -16,6 +16,7 @@ mod damage;
 mod definitions;
 mod ending;
 mod failures;
+mod fitting;
 mod fuzz;
 mod grpc;
 mod health;

@@ -4,9 +4,8 @@
 
 use serde_json::Value;
 
-/// Keywords that describe and do not decide. Formats and patterns are left to tools that have them.
-const DESCRIBING: &[&str] =
-    &["description", "title", "format", "default", "example", "examples", "pattern", "not"];
+/// Keywords that describe and do not decide. Formats are left to tools that have them.
+const DESCRIBING: &[&str] = &["description", "title", "format", "default", "example", "examples"];
 
 /// Why a value does not fit, with the place; `None` if it does.
 pub(crate) fn mismatch(document: &Value, schema: &Value, value: &Value) -> Option<String> {
@@ -36,6 +35,11 @@ pub(crate) fn mismatch(document: &Value, schema: &Value, value: &Value) -> Optio
             "type" => is_of(said, value),
             "const" => said == value,
             "enum" => listed().any(|one| one == value),
+            "not" => mismatch(document, said, value).is_some(),
+            "pattern" => {
+                let pattern = regex::Regex::new(said.as_str().unwrap()).unwrap();
+                value.as_str().is_none_or(|text| pattern.is_match(text))
+            }
             "anyOf" => listed().any(|one| mismatch(document, one, value).is_none()),
             "oneOf" => listed().filter(|one| mismatch(document, one, value).is_none()).count() == 1,
             "allOf" => return listed().find_map(|one| below(one, value, "allOf")),
@@ -98,10 +102,11 @@ fn what_does_not_fit_its_schema_is_found() {
             "n": {"$ref": "#/components/schemas/N"},
             "l": {"type": "array", "items": {"oneOf": [{"const": 1}, {"type": "string"}]}},
             "o": {"type": ["null", "string"], "maxLength": 2},
+            "p": {"pattern": "^a+$", "not": {"pattern": "^aa$"}},
         },
     });
     let fits = |value: Value| mismatch(&document, &schema, &value).is_none();
-    assert!(fits(json!({"n": 1, "l": [1, "a"], "o": null})));
+    assert!(fits(json!({"n": 1, "l": [1, "a"], "o": null, "p": "a"})));
     for value in [
         json!([]),
         json!({}),
@@ -111,6 +116,8 @@ fn what_does_not_fit_its_schema_is_found() {
         json!({"n": 1, "l": [2]}),
         json!({"n": 1, "o": "abc"}),
         json!({"n": 1, "o": 1}),
+        json!({"n": 1, "p": "b"}),
+        json!({"n": 1, "p": "aa"}),
     ] {
         assert!(!fits(value.clone()), "{value}");
     }

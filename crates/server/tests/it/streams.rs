@@ -88,7 +88,12 @@ fn a_stream_is_resumed_behind_the_last_event_that_was_seen() {
     for id in ["", "x", "-1", "1.5"] {
         let answer = world.send("GET", EVENTS, &[accept, ("Last-Event-ID", id)], "");
         assert_eq!(error(&answer, 400, "INVALID_ARGUMENT")["field"], "Last-Event-ID");
+        // A list has no use for it, and does not take just anything for it.
+        let answer = world.send("GET", EVENTS, &[("Last-Event-ID", id)], "");
+        assert_eq!(error(&answer, 400, "INVALID_ARGUMENT")["field"], "Last-Event-ID");
     }
+    let list = world.send("GET", EVENTS, &[("Last-Event-ID", "3")], "");
+    assert_eq!(json(&list)["events"].as_array().unwrap().len(), 5);
 }
 
 /// It was answered with a list.

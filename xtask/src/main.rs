@@ -6,6 +6,7 @@
 mod flips;
 mod instructions;
 mod needs;
+mod schemathesis;
 mod sim;
 mod tasks;
 mod tidy;
@@ -26,7 +27,8 @@ usage: cargo xtask <task>
   instructions [--record]   instructions per command under callgrind, against the record
   torture [--kills 200] [--seed N] [--report FILE]   kill a server that is at work, many times
   sim [--planted] [--seeds 20000] [--steps 3000] [--report FILE]   many simulated runs
-  flips [--flips 10000] [--seed N] [--report FILE]   flip bits of a store, and find every one";
+  flips [--flips 10000] [--seed N] [--report FILE]   flip bits of a store, and find every one
+  schemathesis [--examples 1000] [--seconds 300] [--seed N] [--report FILE]   fuzz /openapi.json";
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
         ["torture", words @ ..] => &|root: &Path| torture::torture(root, words),
         ["sim", words @ ..] => &|root: &Path| sim::sim(root, words),
         ["flips", words @ ..] => &|root: &Path| flips::flips(root, words),
+        ["schemathesis", words @ ..] => &|root: &Path| schemathesis::schemathesis(root, words),
         ["help" | "--help" | "-h"] => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;

@@ -55,7 +55,7 @@ pub(crate) struct Interrupted;
 pub(crate) struct Logged(Exit);
 
 /// Facts that are not shown to people.
-const FOR_PROGRAMS: &[&str] = &["outcome", "field"];
+const FOR_PROGRAMS: &[&str] = &["outcome", "field", "help"];
 
 /// A failure that says more than a sentence.
 #[derive(Debug, thiserror::Error)]

@@ -9,7 +9,8 @@
 //!
 //! The arguments of an event, each field of a record and the value of an entity are templates, and
 //! a marker may stand anywhere in one, also in its place. Arguments must still come out as an
-//! object. The names of fields are no part of a template: a field may be called `$ref`.
+//! object, and so must the fields of a record: of the markers `$lit` alone may stand in their place.
+//! Beside other fields a field may be called `$ref`.
 //!
 //! An object whose only member begins with `$` and is none of the four is refused: a marker that is
 //! mistyped must not be stored as data. Beside other members such a name is data.
@@ -64,6 +65,8 @@ enum Use {
     Stored,
     /// To be compared, before anything can be filled.
     Compared,
+    /// To be stored as it is, whatever it holds.
+    Literal,
 }
 
 impl CommandReader {
@@ -72,7 +75,7 @@ impl CommandReader {
             return Ok(Template::plain(Bytes::from_static(b"{}")));
         };
         node.object()?;
-        let draft = self.draft(&node)?;
+        let draft = self.draft(&node, Use::Stored)?;
         self.check_counts(&node)?;
         if !draft.text.starts_with(b"{") {
             return Err(node.invalid(Problem::ArgsNotAnObject));
@@ -82,6 +85,12 @@ impl CommandReader {
 
     /// The fields of one change: their holes are numbered together.
     pub(super) fn fields(&mut self, node: &Node<'_>) -> Result<FieldTemplates, Invalid> {
+        let object = node.object()?;
+        let literal = literal_fields(node, object)?;
+        let (node, purpose) = match &literal {
+            Some(literal) => (literal, Use::Literal),
+            None => (node, Use::Stored),
+        };
         let members = &node.object()?.members;
         if members.len() > FIELDS_PER_RECORD_MAX as usize {
             return Err(node.invalid(too_many("fields of a record", FIELDS_PER_RECORD_MAX)));
@@ -91,7 +100,7 @@ impl CommandReader {
             let field = node.child(name, value);
             let name = FieldName::new(name)
                 .ok_or_else(|| field.invalid(Problem::FieldNameTooLong { bytes: name.len() }))?;
-            drafts.push((name, self.draft(&field)?));
+            drafts.push((name, self.draft(&field, purpose)?));
         }
         self.check_counts(node)?;
         let sources = sources(drafts.iter().map(|(_, draft)| draft));
@@ -99,7 +108,7 @@ impl CommandReader {
     }
 
     pub(super) fn value(&mut self, node: &Node<'_>) -> Result<Template, Invalid> {
-        let draft = self.draft(node)?;
+        let draft = self.draft(node, Use::Stored)?;
         self.check_counts(node)?;
         Ok(draft.alone())
     }
@@ -139,8 +148,11 @@ impl CommandReader {
         }
     }
 
-    fn draft(&mut self, node: &Node<'_>) -> Result<Draft, Invalid> {
-        self.write(node, Use::Stored)?;
+    fn draft(&mut self, node: &Node<'_>, purpose: Use) -> Result<Draft, Invalid> {
+        match purpose {
+            Use::Literal => canonical::write(node.value, &mut self.text),
+            Use::Stored | Use::Compared => self.write(node, purpose)?,
+        }
         Ok(Draft { text: self.take_text(node)?, holes: mem::take(&mut self.holes) })
     }
 
@@ -267,6 +279,30 @@ impl Draft {
             Hole { at, order: u32::try_from(order).expect("holes are limited"), filler }
         });
         Template::new(self.text, holes.collect()).expect("holes were found while writing the text")
+    }
+}
+
+/// The object that stands in `$lit`, if the fields of a record are written so. They come out as fields, so no
+/// other marker can stand in their place: stored as data, it would look as if it had drawn a number. Beside
+/// other members such a name is the name of a field.
+fn literal_fields<'n>(
+    node: &'n Node<'n>,
+    object: &'n Object<'n>,
+) -> Result<Option<Node<'n>>, Invalid> {
+    match (Marker::of(object), object.members.as_slice()) {
+        (Some(Marker::Lit), [(name, content)]) => {
+            let content = node.child(name, content);
+            content.object()?;
+            Ok(Some(content))
+        }
+        (Some(_), [_]) => Err(node.invalid(Problem::ArgsNotAnObject)),
+        (Some(Marker::Next | Marker::Draw), [_, (second, _)]) if second == "as" => {
+            Err(node.invalid(Problem::ArgsNotAnObject))
+        }
+        (None, [(name, _)]) if name.starts_with('$') => {
+            Err(node.invalid(Problem::UnknownMarker { found: excerpt(name) }))
+        }
+        (Some(_) | None, _) => Ok(None),
     }
 }
 

@@ -131,7 +131,7 @@ fn the_fields_of_one_change_are_counted_together_and_each_change_anew() {
 }
 
 #[test]
-fn the_names_of_fields_are_never_markers() {
+fn names_of_several_fields_are_never_markers() {
     let fields = r#"{"$ref": 5, "$next": {"$next": "a"}, "$lit": {"x": 1}}"#;
     let change = format!(r#"{{"create": {{"id": 1, "kind": "a", "fields": {fields}}}}}"#);
     let body = read(&format!(r#"{{"events": [{{"name": "X", "changes": [{change}]}}]}}"#));
@@ -189,6 +189,47 @@ fn an_unknown_marker_is_refused_unless_it_is_a_literal() {
     let long = "x".repeat(300);
     let invalid = args(&format!(r#"{{"a": {{"${long}": 1}}}}"#)).unwrap_err();
     assert!(invalid.to_string().len() < 300, "what was sent is shown by its beginning");
+}
+
+/// Stored as data, a marker in the place of all fields looked as if it had drawn a number.
+#[test]
+fn a_marker_in_the_place_of_all_fields_is_refused_unless_it_is_a_literal() {
+    let changed = |fields: &str| {
+        let changes = [
+            format!(r#"{{"create": {{"id": 1, "kind": "a", "fields": {fields}}}}}"#),
+            format!(r#"{{"update": {{"id": 200001, "fields": {fields}}}}}"#),
+        ];
+        changes.map(|change| {
+            let event = format!(r#"{{"name": "X", "changes": [{change}]}}"#);
+            command(format!(r#"{{"events": [{event}]}}"#).as_bytes())
+        })
+    };
+    for fields in [
+        r#"{"$next": "a"}"#,
+        r#"{"$next": "a", "as": "text"}"#,
+        r#"{"$draw": 0}"#,
+        r#"{"$draw": 0, "as": "number"}"#,
+        r#"{"$ref": 1}"#,
+        r#"{"$foo": 1}"#,
+        r#"{"$lit": [1]}"#,
+    ] {
+        for (read, change) in changed(fields).into_iter().zip(["create", "update"]) {
+            let invalid = read.unwrap_err();
+            assert_eq!(invalid.code(), "INVALID_ARGUMENT");
+            let at = format!("events[0].changes[0].{change}.fields");
+            assert!(invalid.field.starts_with(&at), "{fields}: {}", invalid.field);
+        }
+    }
+    for read in changed(r#"{"$lit": {"$foo": 1, "a": {"$next": "a"}}}"#) {
+        let body = read.unwrap();
+        let (CommandChange::Create { fields, .. } | CommandChange::Update { fields, .. }) =
+            &body.events[0].changes[0]
+        else {
+            panic!("a create or an update")
+        };
+        let expected = [field("$foo", plain("1")), field("a", plain(r#"{"$next":"a"}"#))];
+        assert_eq!(fields.as_slice(), expected);
+    }
 }
 
 /// That an import keeps its id is checked and not stored: a client that adds the member to what it

@@ -81,7 +81,8 @@ pub(crate) async fn records(
     let (from, limit) = (query.number_or_default("from")?, query.number_or_default("limit")?);
     let write = |id, row: &RecordRow| counted(answer::body(&Record::new(id, row)));
     let finish = |page: Page<Vec<u8>>| {
-        let next = (!page.is_last).then_some(page.next);
+        // Behind the last id there can be no more.
+        let next = (!page.is_last && page.next <= NUMBER_MAX).then_some(page.next);
         answer::page(&Records { records: Vec::new(), next }, &page.rows)
     };
     let page = super::records(read, kind, (from, limit), write, finish).await?;

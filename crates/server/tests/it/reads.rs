@@ -247,6 +247,17 @@ fn a_long_poll_is_answered_by_the_event_that_it_waits_for() {
     assert_eq!(none, r#"{"events":[],"next":3,"last":2}"#);
 }
 
+/// `next` was 2^53 behind the last id that there can be, and refused when it came back.
+#[test]
+fn a_page_that_ends_with_the_last_id_is_the_last() {
+    let world = World::shop();
+    let create = r#"{"create":{"id":9007199254740991,"import":true,"kind":"invoice"}}"#;
+    world.commit(1, &changes(create));
+    let page = json(&world.read("store-1", "records?kind=invoice&limit=1"));
+    assert_eq!(values(&page, "records", "id"), [9_007_199_254_740_991]);
+    assert_eq!(page["next"], json!(null));
+}
+
 #[test]
 fn only_records_of_class_c_can_be_listed_and_others_are_not_shown_as_none() {
     let world = World::shop();
